@@ -1,0 +1,113 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { ensurePackages } from './bootstrap/packages.mjs'
+import { ensureRedis, redisHint } from './bootstrap/redis.mjs'
+import { CannotStart, endWithChildren, root, run, say } from './bootstrap/run.mjs'
+
+/**
+ * `npm test`: gets what the tests need, then builds, checks types, lints, checks the format and runs every test.
+ * `npm test -- path/of.test.ts -t name` passes the rest on to Vitest, and runs that alone.
+ * Its last line is `N passed, N failed`, and its exit code is 0 only when something passed and nothing failed.
+ */
+
+/** With a Redis server that is not ours, only what leaves it as it was. Parts of paths, as Vitest filters files. */
+const SAFE_FOR_A_GIVEN_SERVER = [
+  'packages/holdfast/',
+  'packages/lab/test/contract',
+  'test/tidy',
+  'test/packaging',
+]
+
+/** @typedef {{ passed: number, failed: number }} Totals */
+
+endWithChildren()
+const forVitest = process.argv.slice(2)
+/** @type {Totals} */
+const totals = { passed: 0, failed: 0 }
+
+try {
+  await ensurePackages()
+  const redis = await ensureRedis()
+  if (redis === null) throw new CannotStart(redisHint)
+  if (forVitest.length === 0) {
+    await step('build', 'npm', ['run', '-s', 'build'])
+    await step('types', bin('tsc'), ['-p', 'tsconfig.json'])
+    await step('lint', bin('eslint'), ['.', '--max-warnings', '0'])
+    await step('format', bin('prettier'), ['--check', '.'])
+    if (redis === 'given')
+      say('HOLDFAST_REDIS_URL is used: tests that start, stop or configure servers are left out.')
+  }
+  await vitest(forVitest.length > 0 ? forVitest : redis === 'given' ? SAFE_FOR_A_GIVEN_SERVER : [])
+} catch (error) {
+  totals.failed += 1
+  say(error instanceof CannotStart ? error.message : String(error instanceof Error ? error.stack : error))
+}
+if (totals.passed + totals.failed === 0) totals.failed = 1
+process.exitCode = totals.failed === 0 ? 0 : 1
+console.log(`${totals.passed} passed, ${totals.failed} failed`)
+
+/** @param {string} name */
+function bin(name) {
+  return join(root, 'node_modules/.bin', name)
+}
+
+/**
+ * One command that counts as one test. What it wrote is shown only when it failed.
+ * @param {string} name
+ * @param {string} command
+ * @param {readonly string[]} args
+ */
+async function step(name, command, args) {
+  const started = Date.now()
+  const { code, output } = await run(command, args, { output: 'keep' })
+  totals[code === 0 ? 'passed' : 'failed'] += 1
+  if (code !== 0) console.log(output.trimEnd())
+  console.log(`${code === 0 ? '✓' : '✗'} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
+}
+
+/** @param {readonly string[]} args */
+async function vitest(args) {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-report-'))
+  const report = join(folder, 'report.json')
+  try {
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+    const all = ['run', '--silent=passed-only', ...reporters, ...args]
+    const { code } = await run(bin('vitest'), all, { output: 'show' })
+    const { passed, failed } = readTotals(report)
+    totals.passed += passed
+    totals.failed += failed
+    // An error outside of any test, or a run that was cut short: Vitest says so by its exit code alone.
+    if (code !== 0 && failed === 0) totals.failed += 1
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/**
+ * @typedef {object} Report the part of Vitest's JSON report that we read
+ * @property {number} numPassedTests
+ * @property {number} numFailedTests
+ * @property {{ name: string, status: string, message: string, assertionResults: { status: string }[] }[]} testResults
+ */
+
+/**
+ * @param {string} path
+ * @returns {Totals} a file that failed to load counts as failed, and so does a run without any test
+ */
+function readTotals(path) {
+  /** @type {Report} */
+  let report
+  try {
+    report = JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    say('Vitest left no report.')
+    return { passed: 0, failed: 1 }
+  }
+  const failedFiles = report.testResults.filter(
+    (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
+  )
+  for (const file of failedFiles) say(`${relative(root, file.name)} failed outside of its tests`)
+  const failed = report.numFailedTests + failedFiles.length
+  return { passed: report.numPassedTests, failed: failed + (report.numPassedTests + failed === 0 ? 1 : 0) }
+}
