@@ -1,0 +1,97 @@
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { LossReason } from '../errors.ts'
+
+/** What every event about a lock says. Names are payload and must not become labels of a metric. */
+interface LockEvent {
+  readonly lock: string
+  /** The key on the store. */
+  readonly key: string
+  readonly owner: string
+}
+
+/** The events of the library: channel of `node:diagnostics_channel` → payload, which JSON can hold. */
+export interface HoldfastEvents {
+  /** A lock was granted. Times in milliseconds; the fence in digits. */
+  'holdfast:lock:acquired': LockEvent & { fence: string; waited: number; ttl: number; trace: string | null }
+  /** A caller stopped waiting, whatever the end. */
+  'holdfast:lock:waited': {
+    lock: string
+    key: string
+    waited: number
+    outcome: 'acquired' | 'timeout' | 'aborted' | 'closed' | 'failed'
+    holder: string | null
+  }
+  /** A holder was told that its lock is lost. Once per lease. */
+  'holdfast:lock:lost': LockEvent & { fence: string; reason: LossReason; held: number; trace: string | null }
+  /** A lock was given back. `confirmed` is false when an earlier, unanswered release did it. */
+  'holdfast:lock:released': LockEvent & {
+    fence: string
+    held: number
+    confirmed: boolean
+    trace: string | null
+  }
+  /** A release failed; the key ends by its expiry, or by a repeated release. */
+  'holdfast:lock:release-failed': LockEvent & { fence: string; reason: string }
+  /** A release found another owner and changed nothing. */
+  'holdfast:lock:foreign-release': LockEvent & { holder: string }
+  /** One try to renew failed; the lock is still held until its deadline. */
+  'holdfast:lock:renew-failed': LockEvent & { fence: string; reason: string; remaining: number }
+  /** `last` leads the server's clock by more than a second (or more than an hour): the clock was stepped back. */
+  'holdfast:fence:leads-clock': {
+    lock: string
+    key: string
+    fence: string
+    leadMs: number
+    level: 'second' | 'hour'
+  }
+  /** The store failed or refused. */
+  'holdfast:store:error': {
+    store: string
+    operation: string
+    reason: string
+    outcome: 'not-done' | 'unknown'
+  }
+}
+
+/** The name of an event. */
+export type HoldfastEventName = keyof HoldfastEvents
+
+/** A channel of one event. */
+interface EventChannel<N extends HoldfastEventName> {
+  readonly hasSubscribers: boolean
+  publish(event: HoldfastEvents[N]): void
+}
+
+const open = <N extends HoldfastEventName>(name: N): EventChannel<N> => channel(name)
+
+/**
+ * The one place where things are told. A publisher asks `hasSubscribers` before it builds a payload, so that nothing is
+ * paid when nobody listens.
+ */
+export const events = {
+  acquired: open('holdfast:lock:acquired'),
+  waited: open('holdfast:lock:waited'),
+  lost: open('holdfast:lock:lost'),
+  released: open('holdfast:lock:released'),
+  releaseFailed: open('holdfast:lock:release-failed'),
+  foreignRelease: open('holdfast:lock:foreign-release'),
+  renewFailed: open('holdfast:lock:renew-failed'),
+  fenceLeadsClock: open('holdfast:fence:leads-clock'),
+  storeError: open('holdfast:store:error'),
+} as const
+
+/**
+ * Listens to one event, of every Holdfast instance and copy in this process. Costs nothing on the store.
+ *
+ * @returns a function that stops listening
+ */
+export function listen<N extends HoldfastEventName>(
+  name: N,
+  handler: (event: HoldfastEvents[N]) => void,
+): () => void {
+  const onMessage = (message: unknown): void => handler(message as HoldfastEvents[N])
+  subscribe(name, onMessage)
+  return () => {
+    unsubscribe(name, onMessage)
+  }
+}

@@ -1,0 +1,185 @@
+import { systemClock, systemRandomness, type Clock, type Randomness } from './clock.ts'
+import { bounds, defaults } from './defaults.ts'
+import { parseDuration, type Duration } from './duration.ts'
+import { InvalidArgumentError } from './errors.ts'
+import { LockEngine } from './lock/engine.ts'
+import { forceRelease, inspectLock, type ForceReleaseResult, type LockInfo } from './lock/inspection.ts'
+import { Lock } from './lock/lock.ts'
+import type { LockOptions } from './lock/options.ts'
+import { Reentry } from './lock/reentry.ts'
+import { checkPrefix, lockAddress, type LockAddress } from './name.ts'
+import { checkBoolean, checkFunction, checkOptions } from './options.ts'
+import { closeOnSignals } from './signals.ts'
+import type { OpenStore, Store, StoreTraits } from './store/contract.ts'
+import { memoryStore } from './stores/memory/index.ts'
+
+/** What {@link createHoldfast} takes. */
+export interface HoldfastOptions {
+  /** `redisStore(client)`, `sqliteStore(database)` or `memoryStore()`. Default: in memory, for this process only. */
+  store?: Store
+  /** Starts every key. Default `holdfast:v1`. */
+  prefix?: string
+  /** An older prefix that is held as well while a prefix changes in a rolling deployment. Twice the round trips. */
+  alsoPrefix?: string
+  /** The longest time for one operation on the store, its repeats included. 30 ms to 60 s; default 1 s. */
+  budget?: Duration
+  /** Signals on which everything is closed before the process ends by that signal, as `['SIGTERM']`. Default: none. */
+  closeOn?: readonly NodeJS.Signals[]
+  /** The trace id of the present flow, if there is one; written into the lock's value for whoever reads it. */
+  traceId?: () => string | undefined
+  /** Clocks and timers; for tests. */
+  clock?: Clock
+  /** Randomness; for tests. */
+  randomness?: Randomness
+}
+
+const OPTIONS = ['store', 'prefix', 'alsoPrefix', 'budget', 'closeOn', 'traceId', 'clock', 'randomness']
+
+/**
+ * Joins a store, a clock and the primitives. Makes no round trip.
+ *
+ * @throws InvalidArgumentError that names option, value and remedy
+ */
+export function createHoldfast(options: HoldfastOptions = {}): Holdfast {
+  return new Holdfast(options)
+}
+
+/** One instance: what it holds and waits for is one process to all others. */
+export class Holdfast implements AsyncDisposable {
+  /** What the store can and cannot do. */
+  readonly traits: StoreTraits
+  readonly #store: OpenStore
+  readonly #engine: LockEngine
+  readonly #reentry = new Reentry()
+  readonly #prefixes: readonly [string, ...string[]]
+  readonly #stopListening: () => void
+  #closing: Promise<void> | null = null
+
+  /** Made by {@link createHoldfast}. */
+  constructor(options: HoldfastOptions) {
+    checkOptions(options, OPTIONS, 'createHoldfast')
+    const { clock = systemClock, randomness = systemRandomness, traceId, closeOn = [] } = options
+    const budget = parseDuration(options.budget ?? defaults.budget, 'budget', {
+      min: bounds.minBudget,
+      max: bounds.maxBudget,
+    })
+    if (traceId !== undefined)
+      checkFunction(traceId, 'traceId', '() => trace.getActiveSpan()?.spanContext().traceId')
+    this.#prefixes = checkPrefixes(options)
+    const store = options.store === undefined ? memoryStoreSaidAloud() : checkStore(options.store)
+    this.traits = store.traits
+    this.#store = store.open({ clock, randomness, prefixes: this.#prefixes })
+    this.#engine = new LockEngine({
+      store: this.#store.locks,
+      storeKind: store.kind,
+      canWake: store.traits.wake === 'push',
+      clock,
+      randomness,
+      budget,
+      traceId: traceId ?? null,
+    })
+    this.#stopListening = closeOnSignals(closeOn, () => this.close())
+  }
+
+  /**
+   * An exclusive lock by name. Makes no round trip.
+   *
+   * @throws InvalidArgumentError that names option, value and remedy
+   */
+  lock(name: string, options?: LockOptions): Lock {
+    return new Lock({ engine: this.#engine, reentry: this.#reentry, prefixes: this.#prefixes }, name, options)
+  }
+
+  /**
+   * Who holds a lock, since when, for how long still, with which fence, and how many processes wait. Changes nothing; one
+   * round trip. True when it was read, no longer.
+   *
+   * @returns `null` when nobody holds it
+   * @throws InvalidArgumentError, ClosedError, StoreUnavailableError, StoreRefusedError
+   */
+  async inspect(name: string, options: { key?: string } = {}): Promise<LockInfo | null> {
+    checkOptions(options, ['key'], 'inspect')
+    return inspectLock(this.#engine, this.#address(name, options.key))
+  }
+
+  /**
+   * Takes a lock from its holder, for operators. A higher fence is written first; the holder is told at once where the store
+   * can push, else at its next renewal. Only `owner` is released, or without it the owner who is read first (one round trip
+   * more): a lock that has passed on meanwhile is left alone.
+   *
+   * @returns whether it was released, who held (or holds) it, and the fence for `guard.raise`
+   * @throws InvalidArgumentError, ClosedError, StoreUnavailableError, StoreRefusedError
+   */
+  async forceRelease(
+    name: string,
+    options: { owner?: string; key?: string } = {},
+  ): Promise<ForceReleaseResult> {
+    checkOptions(options, ['owner', 'key'], 'forceRelease')
+    return forceRelease(this.#engine, this.#address(name, options.key), options.owner)
+  }
+
+  /**
+   * Ends it: waiting calls reject with ClosedError, held locks are given back (with `release: false` they stay until they
+   * expire) and their signals abort, what is being tidied up is finished. Settles within two budgets, and never rejects.
+   * The client or database that the store was made with stays open.
+   */
+  async close(options: { release?: boolean } = {}): Promise<void> {
+    checkOptions(options, ['release'], 'close')
+    const release = options.release === undefined ? true : checkBoolean(options.release, 'release')
+    this.#closing ??= this.#close(release)
+    await this.#closing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #close(release: boolean): Promise<void> {
+    this.#stopListening()
+    await this.#engine.close({ release })
+    await this.#store.close()
+  }
+
+  #address(name: string, key: string | undefined): LockAddress {
+    return lockAddress(this.#prefixes[this.#prefixes.length - 1] as string, name, key)
+  }
+}
+
+function checkPrefixes({
+  prefix = defaults.prefix,
+  alsoPrefix,
+}: HoldfastOptions): readonly [string, ...string[]] {
+  checkPrefix(prefix, 'prefix')
+  if (alsoPrefix === undefined) return [prefix]
+  checkPrefix(alsoPrefix, 'alsoPrefix')
+  if (alsoPrefix === prefix) {
+    throw new InvalidArgumentError('alsoPrefix', alsoPrefix, {
+      problem: 'is the same as prefix',
+      remedy: 'Give the old prefix here and the new one as prefix, or leave it out.',
+    })
+  }
+  return [alsoPrefix, prefix]
+}
+
+function checkStore(store: unknown): Store {
+  if (typeof store === 'object' && store !== null && 'open' in store && typeof store.open === 'function')
+    return store as Store
+  throw new InvalidArgumentError('store', store, {
+    problem: 'is not a store',
+    remedy:
+      'Give redisStore(client), sqliteStore(database) or memoryStore(); a client itself is not a store.',
+  })
+}
+
+function memoryStoreSaidAloud(): Store {
+  process.emitWarning(
+    'No store was given: locks are kept in memory and exclude nobody outside this Holdfast instance.',
+    {
+      type: 'HoldfastWarning',
+      code: 'HOLDFAST_MEMORY_STORE',
+      detail:
+        'Give createHoldfast({ store: redisStore(client) }) or sqliteStore(database); memoryStore() says that memory is meant.',
+    },
+  )
+  return memoryStore()
+}

@@ -1,0 +1,276 @@
+import type { Clock, Randomness, Timer } from '../clock.ts'
+import { bounds } from '../defaults.ts'
+import { ClosedError } from '../errors.ts'
+import type { LockAddress } from '../name.ts'
+import type { Attempt } from '../store/attempt.ts'
+import type { Answer, LockListener, LockStore, ReleaseResult } from '../store/contract.ts'
+import { Operation, type Outcome } from '../store/operation.ts'
+import { OwnerMint, processOf } from '../store/owner.ts'
+import { Contention } from './contention.ts'
+import type { GrantedLease } from './granted-lease.ts'
+import { Schedule } from './schedule.ts'
+import { settleOwner, type Unsettled } from './settlement.ts'
+
+/** What an engine is built from. */
+export interface EngineParts {
+  readonly store: LockStore
+  /** The store's kind, for events. */
+  readonly storeKind: string
+  readonly canWake: boolean
+  readonly clock: Clock
+  readonly randomness: Randomness
+  /** Milliseconds for one operation on the store. */
+  readonly budget: number
+  readonly traceId: (() => string | undefined) | null
+}
+
+/** One operation, as far as it differs from others. */
+export interface OperationRequest<R> {
+  readonly what: string
+  readonly ask: (attempt: Attempt) => Promise<Answer<R>>
+  readonly isLate?: (result: R) => boolean
+  readonly validUntil?: number
+  /** Milliseconds, when less than the engine's budget. */
+  readonly budget?: number
+  /** Whether the process stays alive for it; yes unless said. */
+  readonly background?: boolean
+}
+
+/** What all locks of one Holdfast instance share: the store, the schedule, who holds, who waits, what is being tidied up. */
+export class LockEngine implements LockListener {
+  readonly store: LockStore
+  readonly storeKind: string
+  readonly canWake: boolean
+  readonly clock: Clock
+  readonly randomness: Randomness
+  readonly budget: number
+  readonly schedule: Schedule
+  readonly contentions = new Map<string, Contention>()
+  readonly #traceId: (() => string | undefined) | null
+  readonly #mint: OwnerMint
+  /** Owners that are being asked for or held: of our process, but not in here, is dead. */
+  readonly #live = new Set<string>()
+  readonly #leases = new Map<string, GrantedLease>()
+  /** Keys whose next waiter was woken by our release, and until when we let it go first. */
+  readonly #standBack = new Map<string, number>()
+  readonly #background = new Set<Promise<unknown>>()
+  #listening: Timer | null = null
+  #waiting = 0
+  #closed = false
+
+  constructor(parts: EngineParts) {
+    this.store = parts.store
+    this.storeKind = parts.storeKind
+    this.canWake = parts.canWake
+    this.clock = parts.clock
+    this.randomness = parts.randomness
+    this.budget = parts.budget
+    this.schedule = new Schedule(parts.clock)
+    this.#traceId = parts.traceId
+    this.#mint = new OwnerMint(parts.store.process)
+    parts.store.listen(this)
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** @throws ClosedError */
+  assertOpen(): void {
+    if (this.#closed) throw new ClosedError()
+  }
+
+  // Owners ------------------------------------------------------------------------------------------------------------
+
+  newOwner(): string {
+    const owner = this.#mint.next()
+    this.#live.add(owner)
+    return owner
+  }
+
+  /** This owner will not be asked for again. */
+  retire(owner: string): void {
+    this.#live.delete(owner)
+  }
+
+  /** Whether a lock is held by an owner of ours that nobody here holds any more: a grant whose answer was lost. */
+  isAbandoned(owner: string): boolean {
+    return processOf(owner) === this.store.process && !this.#live.has(owner)
+  }
+
+  /** A trace id for the lock's value, or null. Only characters that keep the value readable. */
+  trace(): string | null {
+    const id = this.#traceId?.()
+    return id !== undefined && /^[\w.-]{1,64}$/.test(id) ? id : null
+  }
+
+  // Operations --------------------------------------------------------------------------------------------------------
+
+  operation<R>(request: OperationRequest<R>): Operation<R> {
+    const { background = false, budget = this.budget, ...rest } = request
+    return new Operation<R>({
+      ...rest,
+      clock: this.clock,
+      store: this.storeKind,
+      budget,
+      keepAlive: !background,
+    })
+  }
+
+  operate<R>(request: OperationRequest<R>): Promise<Outcome<R>> {
+    return this.operation(request).run()
+  }
+
+  /** Releases an owner's lock, and lets our own waiters have their turn. */
+  async release(
+    address: LockAddress,
+    owner: string,
+    options: { background?: boolean; budget?: number } = {},
+  ): Promise<Outcome<ReleaseResult>> {
+    const outcome = await this.operate<ReleaseResult>({
+      what: 'release',
+      ask: (attempt) => this.store.release({ address, owner }, attempt),
+      ...options,
+    })
+    if (outcome.kind === 'done' && outcome.answer.result.kind === 'released') {
+      if (outcome.answer.result.wokeOther) this.#letOthersFirst(address.key)
+      else this.contentions.get(address.key)?.nudge()
+    }
+    return outcome
+  }
+
+  /** One release in the background, for a lock whose time is over anyway. */
+  releaseOnce(address: LockAddress, owner: string): void {
+    this.inBackground(this.release(address, owner, { background: true }))
+  }
+
+  /** Releases an owner until no copy of its acquire can be granted any more; in the background. */
+  settle(address: LockAddress, owner: string, unsettled: Unsettled): void {
+    this.retire(owner)
+    this.inBackground(settleOwner(this, address, owner, unsettled))
+  }
+
+  /** Takes our entry out of a queue; in the background. An entry that stays is passed over when it is dead. */
+  leaveQueue(address: LockAddress): void {
+    this.inBackground(
+      this.operate({
+        what: 'leave',
+        background: true,
+        ask: (attempt) => this.store.leave({ address }, attempt),
+      }),
+    )
+  }
+
+  inBackground(work: Promise<unknown>): void {
+    this.#background.add(work)
+    void work.finally(() => this.#background.delete(work))
+  }
+
+  // Holding and waiting -------------------------------------------------------------------------------------------------
+
+  holds(lease: GrantedLease): void {
+    this.#leases.set(lease.owner, lease)
+    this.#attend()
+  }
+
+  holdsNoMore(lease: GrantedLease): void {
+    this.schedule.remove(lease)
+    this.retire(lease.owner)
+    if (this.#leases.delete(lease.owner)) this.#attend()
+  }
+
+  /** So many locks more (or fewer) are waited for. */
+  waits(change: 1 | -1): void {
+    this.#waiting += change
+    this.#attend()
+  }
+
+  /** Tells the store whether pushes are needed: at once for waiters, after a moment for holders, since most are quick. */
+  #attend(): void {
+    if (this.#waiting > 0) return this.store.attend(true)
+    if (this.#leases.size === 0) {
+      this.#listening?.cancel()
+      this.#listening = null
+      return this.store.attend(false)
+    }
+    this.#listening ??= this.clock.setTimer(() => {
+      this.#listening = null
+      if (this.#leases.size > 0) this.store.attend(true)
+    }, bounds.listenAfter)
+  }
+
+  /** The waiters for a lock; created when there are none yet. */
+  contentionFor(address: LockAddress): Contention {
+    let contention = this.contentions.get(address.key)
+    if (contention === undefined) {
+      contention = new Contention(this, address.key)
+      this.contentions.set(address.key, contention)
+    }
+    return contention
+  }
+
+  /** Whether the next ask for this key is to let others go first. Once per release that woke another. */
+  takesStandBack(key: string): boolean {
+    const until = this.#standBack.get(key)
+    if (until === undefined) return false
+    this.#standBack.delete(key)
+    return this.clock.monotonic() < until
+  }
+
+  #letOthersFirst(key: string): void {
+    const now = this.clock.monotonic()
+    // Oldest first, so that this stays as small as what was released in the last moment.
+    for (const [old, until] of this.#standBack) {
+      if (until > now) break
+      this.#standBack.delete(old)
+    }
+    this.#standBack.delete(key)
+    this.#standBack.set(key, now + bounds.standBack)
+  }
+
+  // What the store pushes -----------------------------------------------------------------------------------------------
+
+  wake(key: string): void {
+    this.contentions.get(key)?.nudge()
+  }
+
+  forced(key: string, owner: string): void {
+    const lease = this.#leases.get(owner)
+    if (lease !== undefined && lease.address.key === key) lease.lose('forced')
+  }
+
+  gap(): void {
+    for (const contention of this.contentions.values()) contention.nudge()
+    for (const lease of this.#leases.values()) lease.verify()
+  }
+
+  // The end ---------------------------------------------------------------------------------------------------------------
+
+  /**
+   * Rejects who waits, gives back what is held (or leaves it to expire), and finishes what is being tidied up. Settles within
+   * two budgets, whatever the store does.
+   */
+  async close(options: { release: boolean }): Promise<void> {
+    this.#closed = true
+    for (const contention of [...this.contentions.values()]) contention.close()
+    for (const lease of [...this.#leases.values()]) {
+      if (options.release) this.inBackground(lease.end())
+      else lease.leave()
+    }
+    await this.#finishBackground()
+    this.#listening?.cancel()
+    this.#listening = null
+  }
+
+  async #finishBackground(): Promise<void> {
+    let timer: Timer | undefined
+    const enough = new Promise<'enough'>((resolve) => {
+      timer = this.clock.setTimer(() => resolve('enough'), 2 * this.budget, { keepAlive: true })
+    })
+    while (this.#background.size > 0) {
+      const done = Promise.allSettled(this.#background).then(() => 'done' as const)
+      if ((await Promise.race([done, enough])) === 'enough') break
+    }
+    timer?.cancel()
+  }
+}

@@ -1,0 +1,71 @@
+import type { Lease } from './lease.ts'
+
+/**
+ * One caller's share of a lease. The first caller has the root; a nested call of the same flow has a child of its caller's
+ * share. A share has at most one living child: two branches of one flow are not the same holder, so the second waits for the
+ * first. The lease is given back when the last share ends.
+ */
+export class Share {
+  readonly lease: Lease
+  readonly #root: Share
+  /** Living shares of the lease; kept by the root. */
+  #count = 0
+  #child: Share | null = null
+  readonly #parent: Share | null
+  readonly #line: (() => void)[] = []
+  #ended = false
+
+  private constructor(lease: Lease, parent: Share | null) {
+    this.lease = lease
+    this.#parent = parent
+    this.#root = parent === null ? this : parent.#root
+    this.#root.#count += 1
+  }
+
+  static root(lease: Lease): Share {
+    return new Share(lease, null)
+  }
+
+  /** Whether a nested call may still build on it. */
+  get alive(): boolean {
+    return !this.#ended && this.lease.lost === null && !this.lease.released
+  }
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  /** Whether a child can be had now. */
+  get free(): boolean {
+    return this.#child === null
+  }
+
+  /** A child, when {@link free}. */
+  nest(): Share {
+    if (this.#child !== null) throw new Error('a share has one living child')
+    this.#child = new Share(this.lease, this)
+    return this.#child
+  }
+
+  /** Calls `turn` once when a child can be had; the returned function leaves the line. */
+  waitForTurn(turn: () => void): () => void {
+    this.#line.push(turn)
+    return () => {
+      const place = this.#line.indexOf(turn)
+      if (place !== -1) this.#line.splice(place, 1)
+    }
+  }
+
+  /** Ends this share; true when it was the last of its lease. Ending it twice changes nothing. */
+  end(): boolean {
+    if (this.#ended) return false
+    this.#ended = true
+    this.#root.#count -= 1
+    const parent = this.#parent
+    if (parent !== null) {
+      parent.#child = null
+      parent.#line.shift()?.()
+    }
+    return this.#root.#count === 0
+  }
+}

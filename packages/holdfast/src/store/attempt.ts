@@ -1,0 +1,23 @@
+import type { Instant } from '../clock.ts'
+
+/**
+ * One try of an operation: what its caller demands of it, and what the store notes about it. Both sides write here because
+ * a try that is never answered must still be known: when it was sent, and until when the server may act on it.
+ */
+export class Attempt {
+  /** Monotonic milliseconds. After this nobody waits for the answer any more. */
+  readonly until: number
+  /** Monotonic milliseconds. A call that grants or prolongs must do nothing after this. */
+  readonly validUntil: number
+  /** Set by the caller: do not send this (again). */
+  abandoned = false
+  /** Set by the store when it hands the request to the client: `null` while nothing was sent. */
+  sent: Instant | null = null
+  /** Set by the store with `sent`: `validUntil` in the server's own milliseconds; `null` for calls that carry none. */
+  notAfter: number | null = null
+
+  constructor(until: number, validUntil: number) {
+    this.until = until
+    this.validUntil = validUntil
+  }
+}

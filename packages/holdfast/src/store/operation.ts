@@ -1,0 +1,159 @@
+import type { Clock, Timer } from '../clock.ts'
+import { bounds } from '../defaults.ts'
+import { events } from '../events/channels.ts'
+import { Attempt } from './attempt.ts'
+import type { Answer } from './contract.ts'
+import { StoreFailure } from './failure.ts'
+
+/** How an operation ended: the three outcomes of every call to a store. */
+export type Outcome<R> =
+  | { readonly kind: 'done'; readonly answer: Answer<R>; readonly attempt: Attempt; readonly tries: number }
+  | { readonly kind: 'refused'; readonly failure: StoreFailure }
+  | { readonly kind: 'unknown'; readonly failure: StoreFailure }
+
+/** What an operation needs to know. */
+export interface OperationPlan<R> {
+  readonly clock: Clock
+  /** For the error event: what is done, on which store. */
+  readonly what: string
+  readonly store: string
+  /** Milliseconds for the whole operation, repeats included. */
+  readonly budget: number
+  /** Monotonic milliseconds after which the store must not act, when that is before the budget's end. */
+  readonly validUntil?: number
+  /** Whether the process stays alive for it. */
+  readonly keepAlive: boolean
+  readonly ask: (attempt: Attempt) => Promise<Answer<R>>
+  /** Whether this answer speaks of a copy only (`late`): the operation asks again. */
+  readonly isLate?: (result: R) => boolean
+}
+
+/**
+ * One operation on a store within a time budget of ours. A third of the budget per try; a try that stays unanswered is
+ * followed by another while the first may still answer, and the first real answer of any of them counts. Settles within
+ * the budget whatever the client or the server does.
+ */
+export class Operation<R> {
+  readonly #plan: OperationPlan<R>
+  readonly #until: number
+  readonly #attempts: Attempt[] = []
+  #failure: StoreFailure | null = null
+  #timer: Timer | null = null
+  #settle: ((outcome: Outcome<R>) => void) | null = null
+  #unanswered = 0
+
+  constructor(plan: OperationPlan<R>) {
+    this.#plan = plan
+    this.#until = plan.clock.monotonic() + plan.budget
+  }
+
+  /** Every try so far. */
+  get attempts(): readonly Attempt[] {
+    return this.#attempts
+  }
+
+  run(): Promise<Outcome<R>> {
+    return new Promise((resolve) => {
+      this.#settle = resolve
+      this.#try()
+    })
+  }
+
+  /** Ends the wait and sends nothing any more. The promise of `run` stays pending. */
+  abandon(): void {
+    for (const attempt of this.#attempts) attempt.abandoned = true
+    this.#settle = null
+    this.#timer?.cancel()
+  }
+
+  #try(): void {
+    const { clock, budget, keepAlive, ask, validUntil = Infinity } = this.#plan
+    const now = clock.monotonic()
+    if (now >= this.#until) return this.#giveUp()
+    const attempt = new Attempt(this.#until, Math.min(now + budget, validUntil))
+    this.#attempts.push(attempt)
+    this.#unanswered += 1
+    this.#timer?.cancel()
+    const silence = Math.min(budget / bounds.triesPerBudget, this.#until - now)
+    this.#timer = clock.setTimer(() => this.#try(), silence, { keepAlive })
+    ask(attempt).then(
+      (answer) => this.#answered(answer, attempt),
+      (error: unknown) => this.#failed(error),
+    )
+  }
+
+  #answered(answer: Answer<R>, attempt: Attempt): void {
+    this.#unanswered -= 1
+    if (this.#settle === null) return
+    if (this.#plan.isLate?.(answer.result) === true) {
+      this.#failure = new StoreFailure('the request reached the store too late to be acted on', {
+        kind: 'unreachable',
+        outcome: 'unknown',
+        final: false,
+        reason: 'late',
+      })
+      return this.#again(0)
+    }
+    this.#end({ kind: 'done', answer, attempt, tries: this.#attempts.length })
+  }
+
+  #failed(error: unknown): void {
+    this.#unanswered -= 1
+    if (this.#settle === null) return
+    const failure = asFailure(error)
+    this.#failure = failure
+    this.#tell(failure)
+    if (failure.final) return this.#giveUp()
+    this.#again(bounds.pauseBetweenTries)
+  }
+
+  /** Asks again after `pause`, unless another try is still out: then its silence decides. */
+  #again(pause: number): void {
+    if (this.#unanswered > 0) return
+    this.#timer?.cancel()
+    this.#timer = this.#plan.clock.setTimer(() => this.#try(), pause, { keepAlive: this.#plan.keepAlive })
+  }
+
+  #giveUp(): void {
+    const failure = this.#failure ?? silent()
+    if (this.#failure === null) this.#tell(failure)
+    const unsure = this.#unanswered > 0 || failure.outcome === 'unknown' || this.#attempts.length > 1
+    const sent = this.#attempts.some((attempt) => attempt.sent !== null)
+    this.#end({ kind: unsure && sent ? 'unknown' : 'refused', failure })
+  }
+
+  #end(outcome: Outcome<R>): void {
+    const settle = this.#settle
+    this.#settle = null
+    this.#timer?.cancel()
+    settle?.(outcome)
+  }
+
+  #tell(failure: StoreFailure): void {
+    if (!events.storeError.hasSubscribers) return
+    const { reason, outcome } = failure
+    events.storeError.publish({ store: this.#plan.store, operation: this.#plan.what, reason, outcome })
+  }
+}
+
+function silent(): StoreFailure {
+  return new StoreFailure('the store did not answer in time', {
+    kind: 'unreachable',
+    outcome: 'unknown',
+    final: false,
+    reason: 'silent',
+  })
+}
+
+/** A store that throws something else has a fault of its own; what it did is unknown. */
+function asFailure(error: unknown): StoreFailure {
+  if (error instanceof StoreFailure) return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new StoreFailure(message, {
+    kind: 'unreachable',
+    outcome: 'unknown',
+    final: true,
+    reason: 'fault',
+    cause: error,
+  })
+}

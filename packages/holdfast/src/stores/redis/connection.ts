@@ -1,0 +1,70 @@
+import type { Clock, Timer } from '../../clock.ts'
+import { StoreFailure } from '../../store/failure.ts'
+
+/** The events of an EventEmitter, as much as we use. */
+export interface ClientEvents {
+  on(event: string, listener: (...args: never[]) => void): unknown
+  off(event: string, listener: (...args: never[]) => void): unknown
+}
+
+/**
+ * Watches a client's connection: counts connections, and lets commands wait for one. Waiting here instead of in the client's
+ * offline queue means that a command whose time is over was never sent, and none runs later.
+ */
+export class ConnectionWatch {
+  readonly #client: ClientEvents
+  readonly #clock: Clock
+  readonly #waiting = new Set<() => void>()
+  readonly #listeners: (() => void)[] = []
+  /** Grows with each connection that begins. */
+  count = 0
+
+  readonly #onReady = (): void => {
+    this.count += 1
+    for (const listener of this.#listeners) listener()
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const proceed of waiting) proceed()
+  }
+
+  constructor(client: ClientEvents, clock: Clock) {
+    this.#client = client
+    this.#clock = clock
+    client.on('ready', this.#onReady)
+  }
+
+  onConnection(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Resolves at the next connection; rejects at `until` (monotonic milliseconds). */
+  next(until: number, what: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const proceed = (): void => {
+        timer.cancel()
+        resolve()
+      }
+      const timer: Timer = this.#clock.setTimer(
+        () => {
+          this.#waiting.delete(proceed)
+          reject(notConnected(what))
+        },
+        Math.max(0, until - this.#clock.monotonic()),
+      )
+      this.#waiting.add(proceed)
+    })
+  }
+
+  detach(): void {
+    this.#client.off('ready', this.#onReady)
+  }
+}
+
+function notConnected(client: string): StoreFailure {
+  return new StoreFailure(`the ${client} client has no connection to the server`, {
+    kind: 'unreachable',
+    outcome: 'not-done',
+    final: false,
+    reason: 'connection',
+  })
+}

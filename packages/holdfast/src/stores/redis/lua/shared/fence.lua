@@ -1,0 +1,20 @@
+-- Fences must stay exact as doubles.
+local FENCE_LIMIT = 9007199254740992
+
+-- Takes `count` fences: greater than the last one, and not below the server's clock in microseconds. The last of them is
+-- written before anything is granted. Returns the first, or nil and the text of the error. Expiry follows time and fence, so
+-- that a last fence ahead of the clock is not forgotten before the clock has passed it.
+local function takeFences(fenceKey, count, retention)
+  local last = tonumber(redis.call('GET', fenceKey) or '0') or 0
+  local first = math.max(last + 1, nowMicros)
+  local highest = first + count - 1
+  if highest >= FENCE_LIMIT then
+    return nil, 'FENCELIMIT the last fence ' .. digits(last) .. ' leaves no room below 2^53'
+  end
+  local expiry = math.max(now, math.floor(highest / 1000)) + retention
+  local failure = errorOf(redis.pcall('SET', fenceKey, digits(highest), 'PXAT', digits(expiry)))
+  if failure then
+    return nil, failure
+  end
+  return first
+end

@@ -1,0 +1,86 @@
+-- The queue is one sorted set with two members per waiting process:
+--   PROCESS        scored with its place (positive; lower is earlier), and
+--   beat:PROCESS   scored with minus twice its last sign of life in ms, less one when it was woken and has not beaten since.
+-- One key, so that place and sign of life expire together.
+local HEARTBEAT_MS = 2000
+local DEAD_AFTER_MS = 6000
+local QUEUE_TTL_MS = 30000
+local CHUNK = 32
+
+local function writeBeat(queue, process, beat, woken)
+  redis.call('ZADD', queue, -(beat * 2 + woken), 'beat:' .. process)
+end
+
+-- Last sign of life, and 1 when woken since; nil when there is none.
+local function readBeat(queue, process)
+  local score = redis.call('ZSCORE', queue, 'beat:' .. process)
+  if not score then
+    return nil
+  end
+  local number = -tonumber(score)
+  return math.floor(number / 2), number % 2
+end
+
+-- Stands in the queue: a new entry behind the last, or a sign of life for the old one when it is due.
+local function joinQueue(queue, process)
+  local beat, woken = readBeat(queue, process)
+  if beat and redis.call('ZSCORE', queue, process) then
+    if woken == 0 and beat <= now and now - beat < HEARTBEAT_MS then
+      return
+    end
+  else
+    local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')
+    local place = now
+    if last[2] and tonumber(last[2]) >= now then
+      place = tonumber(last[2]) + 1
+    end
+    redis.call('ZADD', queue, digits(place), process)
+  end
+  writeBeat(queue, process, now, 0)
+  redis.call('PEXPIRE', queue, QUEUE_TTL_MS)
+end
+
+local function leaveQueue(queue, process)
+  redis.call('ZREM', queue, process, 'beat:' .. process)
+end
+
+-- The first living waiter of another process. With unwokenOnly: that was not woken before without a sign of life since.
+-- Dead entries met on the way are removed.
+local function firstWaiter(queue, process, unwokenOnly)
+  local offset = 0
+  while true do
+    local chunk = redis.call('ZRANGEBYSCORE', queue, 1, '+inf', 'LIMIT', offset, CHUNK)
+    if #chunk == 0 then
+      return nil
+    end
+    for _, waiter in ipairs(chunk) do
+      local beat, woken = readBeat(queue, waiter)
+      if not beat or now - beat > DEAD_AFTER_MS then
+        leaveQueue(queue, waiter)
+      else
+        if beat > now then
+          writeBeat(queue, waiter, now, woken)
+        end
+        if waiter ~= process and (woken == 0 or not unwokenOnly) then
+          return waiter
+        end
+        offset = offset + 1
+      end
+    end
+  end
+end
+
+-- Wakes the first living waiter of another process; true when there was one. Wake-ups are hints: an error is not ours.
+local function wakeNext(queue, process, channel, lock)
+  local ok, woken = pcall(function()
+    local waiter = firstWaiter(queue, process, true)
+    if not waiter then
+      return false
+    end
+    local beat = readBeat(queue, waiter)
+    writeBeat(queue, waiter, beat, 1)
+    redis.call('PUBLISH', channel .. waiter, 'free ' .. lock)
+    return true
+  end)
+  return ok and woken
+end

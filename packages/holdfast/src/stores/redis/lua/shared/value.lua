@@ -1,0 +1,19 @@
+-- A lock's value is OWNER#FENCE, then +RESERVED or ;trace=ID, or nothing.
+
+-- The owner in a value. What another software wrote is its owner whole.
+local function ownerOf(value)
+  local owner, rest = string.match(value, '^([^#]*)#%d+(.*)$')
+  if owner and (rest == '' or string.find(rest, '^[+;]')) then
+    return owner
+  end
+  return value
+end
+
+-- Whether the value is the one of this owner and this fence.
+local function isGrant(value, grant)
+  if string.sub(value, 1, #grant) ~= grant then
+    return false
+  end
+  local following = string.sub(value, #grant + 1, #grant + 1)
+  return following == '' or following == '+' or following == ';'
+end

@@ -1,0 +1,103 @@
+import { InvalidArgumentError } from '../../errors.ts'
+import { StoreFailure } from '../../store/failure.ts'
+
+interface Refusal {
+  /** Whether asking again within the budget is of no use. */
+  readonly final: boolean
+  readonly remedy: string
+}
+
+/** What Redis and Valkey answer when they refuse, and what to do about it. All of them did nothing. */
+const REFUSALS: Record<string, Refusal> = {
+  READONLY: {
+    final: false,
+    remedy: 'The server is a replica. Point the client at the primary, or use its Sentinel support.',
+  },
+  LOADING: {
+    final: false,
+    remedy: 'The server is reading its data from disk; it answers when that is done.',
+  },
+  MASTERDOWN: {
+    final: false,
+    remedy: 'The server is a replica without its primary. Point the client at the primary.',
+  },
+  CLUSTERDOWN: { final: false, remedy: 'The cluster misses slots; look at CLUSTER INFO.' },
+  TRYAGAIN: { final: false, remedy: 'The slot is being moved; it answers when that is done.' },
+  BUSY: { final: false, remedy: 'Another script runs without end. SCRIPT KILL ends it.' },
+  MISCONF: {
+    final: false,
+    remedy:
+      'The server cannot save to disk and so refuses writes. Look at its log; free the disk or mend its rights.',
+  },
+  OOM: { final: false, remedy: 'The server is full. Raise maxmemory, or find what fills it.' },
+  NOREPLICAS: { final: false, remedy: 'Fewer replicas are connected than min-replicas-to-write demands.' },
+  NOPERM: {
+    final: true,
+    remedy:
+      "The user's ACL forbids it. Needed: +@scripting +@read +@write +time +publish +subscribe, ~PREFIX:* and &PREFIX:* for the prefix in use.",
+  },
+  NOAUTH: { final: true, remedy: 'The client did not log in. Give it a user name and a password.' },
+  WRONGTYPE: {
+    final: true,
+    remedy: 'Something else lies under the key (see TYPE). Choose another name or prefix, or remove it.',
+  },
+  MOVED: {
+    final: true,
+    remedy: 'The server is a node of a cluster. This version needs a single server or a Sentinel set.',
+  },
+  CROSSSLOT: {
+    final: true,
+    remedy: 'The server is a node of a cluster. This version needs a single server or a Sentinel set.',
+  },
+  FENCELIMIT: {
+    final: true,
+    remedy: 'The last fence under PREFIX:fence was set by hand or by a broken clock. Delete that key.',
+  },
+}
+
+const CODE = new RegExp(`(?:^|[\\s:-])(${Object.keys(REFUSALS).join('|')})(?=\\s)`)
+
+/** What a server's error means, also when a script's error wraps it. */
+export function refusalOf(message: string, cause?: unknown): StoreFailure {
+  const reason = CODE.exec(message)?.[1]
+  const refusal = reason === undefined ? undefined : REFUSALS[reason]
+  const oneLine = message.split('\n', 1)[0] ?? message
+  return new StoreFailure(`the server said "${oneLine}"`, {
+    kind: 'refused',
+    outcome: refusal === undefined ? 'unknown' : 'not-done',
+    final: refusal?.final ?? true,
+    reason: reason ?? 'ERR',
+    remedy: refusal?.remedy ?? '',
+    cause,
+  })
+}
+
+/** Whether the script is not known to the server, so that it has to be sent whole. */
+export function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('NOSCRIPT')
+}
+
+/** How a failed call is to be taken: the server's refusal, or a connection that says nothing about what was done. */
+export function failureOf(error: unknown, client: string): StoreFailure {
+  if (error instanceof StoreFailure) return error
+  if (error instanceof InvalidArgumentError) {
+    const parts = {
+      kind: 'refused',
+      outcome: 'not-done',
+      final: true,
+      reason: 'client',
+      cause: error,
+    } as const
+    return new StoreFailure(error.message, parts)
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  // A server's error begins with a code in capitals; a client's own does not.
+  if (/^-?[A-Z][A-Z0-9]+ /.test(message)) return refusalOf(message, error)
+  return new StoreFailure(`the ${client} client said "${message}"`, {
+    kind: 'unreachable',
+    outcome: 'unknown',
+    final: false,
+    reason: 'connection',
+    cause: error,
+  })
+}
