@@ -1,0 +1,32 @@
+/** The kit: servers, workers, the proxy, and waiting. For tests and the demo. */
+
+export { sleep, waitFor } from './wait.ts'
+export type { WaitOptions } from './wait.ts'
+
+export { startRedis, RedisServer } from './servers/redis.ts'
+export type { RedisOptions, RestartOptions } from './servers/redis.ts'
+export type { RedisConfig } from './servers/redis-config.ts'
+export { redisUrlOrStart } from './servers/redis-url.ts'
+export type { RedisToUse } from './servers/redis-url.ts'
+export * as faults from './servers/faults.ts'
+export { spawnWorker, Worker } from './servers/worker.ts'
+export type { WorkerEvent, WorkerOptions } from './servers/worker.ts'
+export { startProcess, OwnedProcess } from './servers/process.ts'
+export type { Exit, ProcessOptions } from './servers/process.ts'
+export { freePort } from './servers/free-port.ts'
+export { ownFolder, owned, removeFolder } from './servers/lifetime.ts'
+
+export { startProxy, TcpProxy } from './proxy/tcp-proxy.ts'
+export type { CommandDecision, LoggedCommand, ProxyOptions } from './proxy/tcp-proxy.ts'
+export type { ProxyConnection } from './proxy/connection.ts'
+export type { Flow } from './proxy/direction.ts'
+export type { Injection } from './proxy/injection.ts'
+export type { HeldRequest } from './proxy/held-request.ts'
+export type { CommandCounts } from './proxy/command-counter.ts'
+export type { Match, ProxiedCommand } from './proxy/command.ts'
+
+export { connectResp, RespConnection } from './resp/connection.ts'
+export type { ConnectOptions } from './resp/connection.ts'
+export { RespError } from './resp/replies.ts'
+export type { RespReply } from './resp/replies.ts'
+export type { CommandArgument } from './resp/commands.ts'

@@ -1,0 +1,3 @@
+/** A worker that never becomes ready. */
+
+throw new Error('broken on purpose')
