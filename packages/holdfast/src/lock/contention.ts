@@ -62,7 +62,7 @@ export class Contention {
     const waiter = new Waiter(parts, clock.monotonic())
     this.#line.push(waiter)
     if (this.#line.length === 1) {
-      void this.#contend(waiter)
+      this.#begin(waiter)
     } else {
       // The first in line watches its own time, between its asks.
       const left = Math.max(0, parts.deadline - waiter.since)
@@ -93,6 +93,10 @@ export class Contention {
       waiter,
       new LockTimeoutError(waiter.parts.wish.address.name, waited, this.#holder?.owner ?? null),
     )
+  }
+
+  #begin(waiter: Waiter): void {
+    this.#contend(waiter).catch((error: unknown) => this.cancel(waiter, error))
   }
 
   /** Asks for the first in line until it is settled. */
@@ -182,7 +186,7 @@ export class Contention {
     if (place !== 0) return
     this.#wakeUp?.()
     const next = this.#line[0]
-    if (next !== undefined) void this.#contend(next)
+    if (next !== undefined) this.#begin(next)
     else this.#end(waiter)
   }
 

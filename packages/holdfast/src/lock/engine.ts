@@ -100,8 +100,13 @@ export class LockEngine implements LockListener {
 
   /** A trace id for the lock's value, or null. Only characters that keep the value readable. */
   trace(): string | null {
-    const id = this.#traceId?.()
-    return id !== undefined && /^[\w.-]{1,64}$/.test(id) ? id : null
+    try {
+      const id = this.#traceId?.()
+      return typeof id === 'string' && /^[\w.-]{1,64}$/.test(id) ? id : null
+    } catch {
+      // What only serves to look at things must not keep a lock from being taken.
+      return null
+    }
   }
 
   // Operations --------------------------------------------------------------------------------------------------------

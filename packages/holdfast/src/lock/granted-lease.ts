@@ -115,6 +115,8 @@ export class GrantedLease implements Lease, Scheduled {
     if (this.#lost !== null || this.#phase === 'released') return
     this.#lost = reason
     this.#engine.holdsNoMore(this)
+    // Who has asked to release it does not believe to hold it any more.
+    if (this.#phase === 'releasing') return
     if (events.lost.hasSubscribers)
       events.lost.publish({ ...this.#event(), reason, held: this.held, trace: this.trace })
     this.#abort(reason)
