@@ -106,7 +106,7 @@ const standing: readonly CaseOutline[] = [
     },
   },
   {
-    name: 'queue: a store that has to be asked wakes nobody, and says so',
+    name: 'queue: a store that has to be asked wakes nobody, and does not hold up a release for who has just come',
     needs: (traits) => traits.wake === 'poll',
     run: async (scene) => {
       const [holder, waiter] = [await scene.open(), await scene.open()]

@@ -110,7 +110,7 @@ export function decodeRecord(line: string): HistoryRecord {
   const record: Record<string, unknown> = { kind, time, process }
   for (const [field, type] of Object.entries(FIELDS[kind as HistoryKind])) {
     record[field] = decodeField(rest[field] ?? null, {
-      type: type as FieldType,
+      type: type,
       path: `${kind}.${field}`,
       line,
     })

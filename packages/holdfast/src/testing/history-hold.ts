@@ -22,9 +22,12 @@ export class RecordedHold<H extends HeldLike> {
   readonly id: string
   readonly held: H
   readonly #recorder: HistoryRecorder
+  readonly #name: string
   readonly #budget: number | null
   readonly #ended: () => void
-  #ttl: number | null
+  readonly #ttl: number | null
+  /** The longest lease asked for by `extend`. */
+  #extended: number | null = null
   #deadline: number | null = null
   #looking: Timer | null = null
   #over = false
@@ -34,11 +37,12 @@ export class RecordedHold<H extends HeldLike> {
   constructor(
     recorder: HistoryRecorder,
     held: H,
-    about: { id: string; ttl: number | null; budget: number | null; ended: () => void },
+    about: { id: string; name: string; ttl: number | null; budget: number | null; ended: () => void },
   ) {
     this.#recorder = recorder
     this.held = held
     this.id = about.id
+    this.#name = about.name
     this.#ttl = about.ttl
     this.#budget = about.budget
     this.#ended = about.ended
@@ -78,10 +82,10 @@ export class RecordedHold<H extends HeldLike> {
 
   /** Asks for a longer lease, and records whether that settled in time and how the deadline moved. */
   async extend(ttl: Duration): Promise<unknown> {
-    return this.#recorder.call('extend', { budget: this.#budget }, async () => {
+    return this.#recorder.call('extend', { name: this.#name, budget: this.#budget }, async () => {
       if (this.held.extend === undefined) throw new TypeError('this lock has no extend')
       const asked = toMilliseconds(ttl, 'ttl', null)
-      if (this.#ttl !== null && asked !== null) this.#ttl = Math.max(this.#ttl, asked)
+      this.#extended = Math.max(this.#extended ?? this.#ttl ?? 0, asked ?? 0)
       const answer = await this.held.extend(ttl)
       this.look()
       return answer
@@ -96,7 +100,8 @@ export class RecordedHold<H extends HeldLike> {
     const before = this.#deadline
     if (before !== null && deadline <= before + SAME_DEADLINE_MS) return before
     this.#deadline = deadline
-    if (before !== null) this.#recorder.note({ kind: 'renewal', hold: this.id, deadline, ttl: this.#ttl })
+    if (before !== null)
+      this.#recorder.note({ kind: 'renewal', hold: this.id, deadline, ttl: this.#extended })
     return deadline
   }
 

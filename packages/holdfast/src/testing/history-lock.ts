@@ -92,12 +92,8 @@ export class RecordedLock<H extends HeldLike> {
 
   #granted(ask: Ask, held: H): RecordedHold<H> {
     const { id, ttl, budget } = ask
-    const hold = new RecordedHold(this.#recorder, held, {
-      id,
-      ttl,
-      budget,
-      ended: () => this.#holds.delete(hold),
-    })
+    const about = { id, name: this.#about.name, ttl, budget, ended: () => void this.#holds.delete(hold) }
+    const hold: RecordedHold<H> = new RecordedHold(this.#recorder, held, about)
     this.#recorder.note({
       kind: 'acquire-return',
       id,

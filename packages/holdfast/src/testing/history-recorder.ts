@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { defaults } from '../defaults.ts'
-import { toMilliseconds } from './history-answers.ts'
+import { errorText, toMilliseconds } from './history-answers.ts'
 import { historyRecord } from './history-codec.ts'
 import type { HistoryLog } from './history-log.ts'
 import { RecordedLock } from './history-lock.ts'
@@ -96,7 +96,7 @@ export class HistoryRecorder {
       this.note({ kind: 'return', id, outcome: 'done' })
       return value
     } catch (error) {
-      this.note({ kind: 'return', id, outcome: 'failed', error: String(error) })
+      this.note({ kind: 'return', id, outcome: 'failed', error: errorText(error) })
       throw error
     }
   }

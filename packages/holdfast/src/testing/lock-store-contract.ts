@@ -5,6 +5,7 @@ import { fenceCases } from './contract-fences.ts'
 import { leaseCases } from './contract-leases.ts'
 import { queueCases } from './contract-queue.ts'
 import { Scene } from './contract-scene.ts'
+import { takenCases } from './contract-taken.ts'
 
 /** One demand of a contract. `run` rejects when the store does not meet it. */
 export interface ContractCase {
@@ -66,7 +67,7 @@ export function lockStoreContract<B extends LockStoreBench>(
     put: options.put !== undefined,
     keysWithoutExpiry: options.keysWithoutExpiry !== undefined,
   }
-  const cases = [...leaseCases, ...fenceCases, ...queueCases, ...boundCases]
+  const cases = [...leaseCases, ...takenCases, ...fenceCases, ...queueCases, ...boundCases]
   return cases
     .filter(({ needs }) => needs === undefined || needs(options.traits, doors))
     .map(({ name, run }) => ({

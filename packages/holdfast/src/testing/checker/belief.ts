@@ -1,4 +1,5 @@
-import { beliefEnd, faultsOf, lastDeadline, ownerOf, putOff, touches, type Grant, type History } from './history.ts'
+import type { Grant, History } from './history.ts'
+import { beliefEnd, faultsOf, lastDeadline, letGo, ownerOf, putOff, touches } from './leases.ts'
 import { witnessOf, type Overlap, type Rules, type Violation } from './verdict.ts'
 
 interface Belief {
@@ -8,7 +9,10 @@ interface Belief {
 }
 
 /** INV-M2: who believed to hold at once, why as far as it is known, and what of it is a violation. */
-export function judgeBeliefs(history: History, rules: Rules): { overlaps: Overlap[]; violations: Violation[] } {
+export function judgeBeliefs(
+  history: History,
+  rules: Rules,
+): { overlaps: Overlap[]; violations: Violation[] } {
   const overlaps: Overlap[] = []
   const violations: Violation[] = []
   for (const [name, grants] of history.grants) {
@@ -30,7 +34,7 @@ function* overlapping(history: History, grants: readonly Grant[]): Generator<[Be
   let current: Belief[] = []
   for (const grant of grants) {
     if (grant.returned.within !== null) continue
-    const belief = { grant, from: grant.returned.time, until: beliefEnd(history, grant).time }
+    const belief = { grant, from: grant.returned.time, until: beliefEnd(history, grant) }
     current = current.filter(({ until }) => until > belief.from)
     for (const earlier of current) if (belief.until > belief.from) yield [earlier, belief]
     current.push(belief)
@@ -52,12 +56,16 @@ function overlapOf(
   }
 }
 
-function causesOf(history: History, pair: { name: string; first: Belief; second: Belief; rules: Rules }): string[] {
+function causesOf(
+  history: History,
+  pair: { name: string; first: Belief; second: Belief; rules: Rules },
+): string[] {
   const { name, first, second, rules } = pair
   const from = first.grant.call.time
   const until = Math.min(first.until, second.until)
   const causes = new Set<string>()
-  for (const stop of history.stops.get(first.grant.process) ?? []) if (touches(stop, from, until)) causes.add(stop.cause)
+  for (const stop of history.stops.get(first.grant.process) ?? [])
+    if (touches(stop, from, until)) causes.add(stop.cause)
   const processes = [first.grant.process, second.grant.process]
   for (const fault of faultsOf(history, { name, processes, breaks: ['leases', 'clocks', 'timing'] })) {
     if (touches(fault, from, until)) causes.add(fault.cause)
@@ -79,7 +87,7 @@ function toldInTime(history: History, belief: Belief, rules: Rules): boolean {
 function violationOf(history: History, overlap: Overlap, pair: readonly [Belief, Belief]): Violation {
   const [one, other] = overlap.owners
   const ms = (overlap.until - overlap.from).toFixed(1)
-  const ends = pair.map(({ grant }) => beliefEnd(history, grant).record ?? history.lives.get(grant.process)?.last ?? null)
+  const ends = pair.map(({ grant }) => letGo(grant) ?? history.lives.get(grant.process)?.last ?? null)
   return {
     invariant: 'INV-M2',
     name: overlap.name,

@@ -1,5 +1,6 @@
 import type { StoreEvent } from '../history-record.ts'
-import { faultsOf, ownerOf, touches, type Grant, type History } from './history.ts'
+import type { Grant, History } from './history.ts'
+import { faultsOf, ownerOf, touches } from './leases.ts'
 import { witnessOf, type Violation } from './verdict.ts'
 
 /**
@@ -16,7 +17,8 @@ export function judgeFences(history: History): Violation[] {
     const local = new Set<Grant>()
     for (const lease of leases) {
       for (const grant of lease.slice(1)) local.add(grant)
-      if (lease.length > 1) violations.push(...judgeOrder(history, name, { grants: lease, judged: () => true }))
+      if (lease.length > 1)
+        violations.push(...judgeOrder(history, name, { grants: lease, judged: () => true }))
     }
     violations.push(...judgeOrder(history, name, { grants: fenced, judged: (grant) => !local.has(grant) }))
     violations.push(...judgeTwins(history, name, fenced))
@@ -30,7 +32,12 @@ function judgeStore(history: History, name: string, events: readonly StoreEvent[
   for (const event of events) {
     if (event.event !== 'grant' || event.fence === null) continue
     const again: boolean = highest?.owner === event.owner && highest.fence === event.fence
-    if (highest !== null && !again && event.fence <= highest.fence && !excused(history, name, highest.time, event.time)) {
+    if (
+      highest !== null &&
+      !again &&
+      event.fence <= highest.fence &&
+      !excused(history, name, highest.time, event.time)
+    ) {
       violations.push({
         invariant: 'INV-F1',
         name,
@@ -66,13 +73,18 @@ function judgeOrder(
   let highest: Grant | null = null
   let at = 0
   for (const grant of byCall) {
-    for (let next = byReturn[at]; next !== undefined && next.returned.time < grant.call.time; next = byReturn[at]) {
+    for (
+      let next = byReturn[at];
+      next !== undefined && next.returned.time < grant.call.time;
+      next = byReturn[at]
+    ) {
       if (highest === null || fenceOf(next) > fenceOf(highest)) highest = next
       at += 1
     }
     if (highest === null || !what.judged(grant) || fenceOf(grant) > fenceOf(highest)) continue
     // Equal ones are told once, as twins.
-    if (fenceOf(grant) === fenceOf(highest) || excused(history, name, highest.call.time, grant.returned.time)) continue
+    if (fenceOf(grant) === fenceOf(highest) || excused(history, name, highest.call.time, grant.returned.time))
+      continue
     violations.push({
       invariant: 'INV-F1',
       name,
@@ -102,7 +114,9 @@ function judgeTwins(history: History, name: string, grants: readonly Grant[]): V
 }
 
 function excused(history: History, name: string, from: number, until: number): boolean {
-  return faultsOf(history, { name, processes: null, breaks: ['clocks'] }).some((fault) => touches(fault, from, until))
+  return faultsOf(history, { name, processes: null, breaks: ['clocks'] }).some((fault) =>
+    touches(fault, from, until),
+  )
 }
 
 function fenceOf(grant: Grant): bigint {

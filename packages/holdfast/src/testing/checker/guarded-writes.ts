@@ -31,7 +31,8 @@ function judgeInOrder(accepted: readonly GuardedWrite[]): Violation[] {
 
 function judgeByTime(accepted: readonly GuardedWrite[]): Violation[] {
   const violations: Violation[] = []
-  const sent = (write: GuardedWrite): number => write.began ?? write.time
+  // One that may have been sent at any time is nobody's successor.
+  const sent = (write: GuardedWrite): number => write.began ?? -Infinity
   let highest: GuardedWrite | null = null
   let at = 0
   for (const write of accepted.toSorted((one, other) => sent(one) - sent(other))) {

@@ -1,10 +1,8 @@
-import { driftAllowance } from '../../defaults.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import type {
   AcquireCall,
   AcquireReturn,
   Assertion,
-  Assumption,
   Fault,
   GuardedWrite,
   HistoryRecord,
@@ -239,98 +237,4 @@ function malformed(record: HistoryRecord, problem: string): InvalidArgumentError
     problem,
     remedy: 'Give whole histories, in which every process has a name of its own.',
   })
-}
-
-/** The fault's time has a moment in common with [from, until]. */
-export function touches(span: { from: number; until: number | null }, from: number, until: number): boolean {
-  return span.from <= until && (span.until === null || span.until >= from)
-}
-
-/** The faults that break one of `breaks` for a lock or for one of the processes (all, where `null`). */
-export function faultsOf(
-  history: History,
-  about: { name: string; processes: readonly string[] | null; breaks: readonly Assumption[] },
-): Fault[] {
-  return history.faults.filter(
-    ({ name, subject, breaks }) =>
-      (name === null || name === about.name) &&
-      (subject === null || about.processes === null || about.processes.includes(subject)) &&
-      breaks.some((assumption) => about.breaks.includes(assumption)),
-  )
-}
-
-/**
- * A bound on when something must have happened, put off by spans in which it could not: one that began by then and ended
- * later moves the bound to `slack` after its end. Infinite when a span did not end.
- */
-export function putOff<S extends { readonly from: number; readonly until: number | null }>(
-  bound: number,
-  spans: readonly S[],
-  slack: number,
-): { bound: number; by: S[] } {
-  const by: S[] = []
-  let end = bound
-  for (const span of [...spans].sort((one, other) => one.from - other.from)) {
-    const after = (span.until ?? Infinity) + slack
-    if (span.from > end || after <= end) continue
-    end = after
-    by.push(span)
-  }
-  return { bound: end, by }
-}
-
-/**
- * The latest moment up to which a holder may rightly believe to hold, with the record that says so; `null` when it never
- * ends. What the holder says itself counts only within what its lease allows.
- */
-export function lastDeadline(grant: Grant): { time: number; from: AcquireReturn | Renewal } | null {
-  const first = deadlineIn(grant.returned, grant.call.ttl)
-  if (first === null) return null
-  let last: { time: number; from: AcquireReturn | Renewal } = { time: first, from: grant.returned }
-  if (grant.call.renews === false) return last
-  for (const renewal of grant.renewals) {
-    const time = deadlineIn(renewal, renewal.ttl ?? grant.call.ttl)
-    if (time !== null && time > last.time) last = { time, from: renewal }
-  }
-  return last
-}
-
-function deadlineIn(record: AcquireReturn | Renewal, ttl: number | null): number | null {
-  if (ttl === null) return record.deadline
-  const validity = ttl - driftAllowance(ttl)
-  if (record.sent !== null) return record.sent + validity
-  // It was sent before this was written, so whatever the holder says, it ends by then.
-  return Math.min(record.deadline ?? Infinity, record.time + validity)
-}
-
-/**
- * The earliest moment at which the store may rightly end the lease by itself; infinite when it never does. `renewed`: the
- * renewals count, else only the grant.
- */
-export function earliestExpiry(grant: Grant, renewed: boolean): number {
-  const { call, returned, renewals } = grant
-  if (call.ttl === null && returned.deadline === null) return Infinity
-  let earliest = call.ttl === null ? -Infinity : (returned.sent ?? call.time) + call.ttl - driftAllowance(call.ttl)
-  if (returned.deadline !== null) earliest = Math.max(earliest, deadlineIn(returned, call.ttl) ?? -Infinity)
-  if (!renewed || call.renews === false) return earliest
-  for (const renewal of renewals) {
-    if (renewal.deadline === null && renewal.sent === null) continue
-    earliest = Math.max(earliest, deadlineIn(renewal, renewal.ttl ?? call.ttl) ?? -Infinity)
-  }
-  return earliest
-}
-
-/** When the caller ceased to believe that it holds, and the record that says so; its last sign of life when nothing does. */
-export function beliefEnd(history: History, grant: Grant): { time: number; record: HistoryRecord | null } {
-  const asked = grant.releases[0]?.call ?? null
-  const ends = [grant.loss, asked].filter((record) => record !== null)
-  const first = ends.sort((one, other) => one.time - other.time)[0]
-  if (first !== undefined) return { time: first.time, record: first }
-  const life = history.lives.get(grant.process)
-  return { time: life?.death ?? life?.last.time ?? grant.returned.time, record: null }
-}
-
-/** The owner, or where none was told, who asked. */
-export function ownerOf(grant: Grant): string {
-  return grant.returned.owner ?? grant.process
 }

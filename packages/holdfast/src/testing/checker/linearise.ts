@@ -14,7 +14,9 @@ export interface Slot {
   readonly fence: bigint | null
   /** It certainly ended at some moment of these; `null` when that is not known. */
   readonly confirmed: { readonly from: number; readonly until: number } | null
-  /** Else it may have ended at any moment of one of these. */
+  /** Else it ended by itself, not before `at` and not sooner than `lasts` after the grant; `null` when it never does … */
+  readonly expiry: { readonly at: number; readonly lasts: number } | null
+  /** … or it may have been ended, at any moment of one of these. */
   readonly ends: readonly { readonly from: number; readonly until: number }[]
 }
 
@@ -31,7 +33,8 @@ export function earliestEnd(slot: Slot, granted: number): number {
     const end = Math.max(granted, slot.confirmed.from)
     return end <= slot.confirmed.until ? end : Infinity
   }
-  let earliest = Infinity
+  const { expiry } = slot
+  let earliest = expiry === null ? Infinity : Math.max(expiry.at, granted + expiry.lasts)
   for (const { from, until } of slot.ends) {
     const end = Math.max(granted, from)
     if (end <= until) earliest = Math.min(earliest, end)

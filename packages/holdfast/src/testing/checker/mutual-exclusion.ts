@@ -1,10 +1,14 @@
-import type { HistoryRecord, StoreEvent } from '../history-record.ts'
-import { earliestExpiry, faultsOf, lastDeadline, ownerOf, touches, type Grant, type History } from './history.ts'
+import type { HistoryRecord } from '../history-record.ts'
+import type { Grant, History, Release } from './history.ts'
+import { earliestExpiry, faultsOf, lastDeadline, ownerOf, validity } from './leases.ts'
 import { fitsInOrder, linearise, type Slot } from './linearise.ts'
+import { judgeStoreOrder } from './store-order.ts'
 import { witnessOf, type Rules, type Violation } from './verdict.ts'
 
 /** Of grants placed before one that fits in nowhere, how many are first looked through for the reason. */
 const NEAR_PLACED = 64
+/** Steps for each question on the way to the shortest witness. A question without an answer leaves the witness longer. */
+const WITNESS_STEPS = 20_000
 
 /** INV-M1, for every name: what breaks it, and the names that could not be decided. */
 export function judgeMutualExclusion(
@@ -25,59 +29,9 @@ export function judgeMutualExclusion(
   return { violations, undecided }
 }
 
-// ---- The store told its order -----------------------------------------------------------------------------------
-
-function judgeStoreOrder(history: History, name: string, events: readonly StoreEvent[]): Violation[] {
-  const violations: Violation[] = []
-  const broken = (sentence: string, witness: readonly HistoryRecord[]): void => {
-    violations.push({ invariant: 'INV-M1', name, sentence, witness: witnessOf(witness) })
-  }
-  const leaseFaults = faultsOf(history, { name, processes: null, breaks: ['leases'] })
-  let holder: StoreEvent | null = null
-  let lease: StoreEvent | null = null
-  let highest: StoreEvent | null = null
-  for (const event of events) {
-    if (event.event === 'free') {
-      if (holder?.owner === event.owner) holder = lease = null
-      continue
-    }
-    const again: boolean = holder !== null && holder.owner === event.owner && holder.fence === event.fence
-    if (event.event === 'renew' || again) {
-      if (holder?.owner === event.owner) lease = event
-      continue
-    }
-    const over: boolean = lease === null || (lease.expires !== null && lease.expires <= event.time)
-    const excused = lease !== null && leaseFaults.some((fault) => touches(fault, lease?.time ?? 0, event.time))
-    if (holder !== null && lease !== null && !over && !excused) {
-      broken(`The store granted ${name} to ${event.owner} while ${holder.owner} held it.`, [holder, lease, event])
-    }
-    if (highest?.fence != null && event.fence !== null && event.fence <= highest.fence) {
-      broken(`The store granted ${name} with the fence ${event.fence} after the fence ${highest.fence}.`, [highest, event])
-    }
-    if (event.fence !== null && (highest?.fence == null || event.fence > highest.fence)) highest = event
-    holder = lease = event
-  }
-  return [...violations, ...unknownToStore(history, name, events)]
-}
-
-/** Grants that callers were told of and the store knows nothing of. Grants handed on within a lease are its own. */
-function unknownToStore(history: History, name: string, events: readonly StoreEvent[]): Violation[] {
-  const owners = new Set(events.filter(({ event }) => event === 'grant').map(({ owner }) => owner))
-  const told = history.grants.get(name) ?? []
-  return told
-    .filter(({ returned }) => returned.owner !== null && !owners.has(returned.lease ?? returned.owner))
-    .map((grant) => ({
-      invariant: 'INV-M1',
-      name,
-      sentence: `${grant.process} was told that it holds ${name}, and the store never granted it to ${ownerOf(grant)}.`,
-      witness: witnessOf([grant.call, grant.returned]),
-    }))
-}
-
-// ---- The order has to be found ----------------------------------------------------------------------------------
-
+/** A lease: one grant of the store, and those that its process handed on from it. */
 interface Part {
-  readonly grant: Grant
+  readonly grants: readonly Grant[]
   readonly slot: Slot
 }
 
@@ -90,9 +44,7 @@ interface Judging {
 function judgeGrants(history: History, judging: Judging): { violations: Violation[]; decided: boolean } {
   const { name, grants, rules } = judging
   const context = contextOf(history, name)
-  // A nested hold is no grant of the store.
-  const outer = grants.filter(({ returned }) => returned.within === null)
-  let parts = outer.map((grant) => ({ grant, slot: slotOf(grant, context, {}) }))
+  let parts = leasesOf(grants).map((lease) => ({ grants: lease, slot: slotOf(lease, context, {}) }))
   const violations: Violation[] = []
   while (violations.length < rules.limit) {
     const order = linearise(
@@ -103,7 +55,7 @@ function judgeGrants(history: History, judging: Judging): { violations: Violatio
     if (order.kind === 'too-many') return { violations, decided: false }
     const near = order.placed.slice(-NEAR_PLACED).map((index) => parts[index] as Part)
     const stuck = parts[order.stuck] as Part
-    const fewest = fewestThatClash(parts, { near, stuck, limit: rules.searchLimit })
+    const fewest = fewestThatClash(parts, near, stuck)
     violations.push(describe(name, fewest, context))
     const last = fewest.includes(stuck) ? stuck : fewest.at(-1)
     parts = parts.filter((part) => part !== last)
@@ -119,9 +71,13 @@ interface Context {
 }
 
 function contextOf(history: History, name: string): Context {
-  const lost = faultsOf(history, { name, processes: null, breaks: ['leases'] })
+  const lost = faultsOf(history, { name, processes: null, breaks: ['leases', 'timing'] })
   return {
-    lostBy: lost.map(({ from, until }) => ({ from, until: until ?? Infinity })),
+    // Where clocks run apart it is not known when leases end, and that lasts as long as the leases do.
+    lostBy: lost.map(({ from, until, breaks }) => ({
+      from,
+      until: breaks.includes('timing') ? Infinity : (until ?? Infinity),
+    })),
     fences: faultsOf(history, { name, processes: null, breaks: ['clocks'] }).length === 0,
   }
 }
@@ -133,34 +89,58 @@ interface Leniency {
   readonly withoutRenewals?: boolean
 }
 
-function slotOf(grant: Grant, context: Context, leniency: Leniency): Slot {
-  const { call, returned, loss, releases } = grant
-  const confirmedBy = releases.find((release) => release.returned?.outcome === 'released')
-  const confirmed =
-    confirmedBy === undefined || leniency.withoutConfirmation === true
-      ? null
-      : { from: confirmedBy.call.time, until: confirmedBy.returned?.time ?? Infinity }
+/** Joins the grants that stand on one lease. A nested hold is none, and two with one fence are two grants of the store. */
+function leasesOf(grants: readonly Grant[]): Grant[][] {
+  const leases = new Map<string, Grant[]>()
+  for (const grant of grants) {
+    const { within, lease, fence } = grant.returned
+    if (within !== null) continue
+    const standsOn = lease === null ? null : leases.get(`${grant.process} ${lease}`)
+    const twin = fence === null || standsOn?.some(({ returned }) => returned.fence === fence) === true
+    if (standsOn !== undefined && standsOn !== null && !twin) standsOn.push(grant)
+    else
+      leases.set(lease === null || standsOn !== undefined ? `id ${grant.id}` : `${grant.process} ${lease}`, [
+        grant,
+      ])
+  }
+  return [...leases.values()]
+}
+
+function slotOf(lease: readonly Grant[], context: Context, leniency: Leniency): Slot {
+  const first = lease[0] as Grant
+  const confirmedBy = leniency.withoutConfirmation === true ? null : confirmedRelease(lease)
+  const lost = lease.map(({ loss }) => loss?.time ?? Infinity)
+  const expiries = lease.map((grant) => earliestExpiry(grant, leniency.withoutRenewals !== true))
   // A release that is not known to have worked may work whenever it arrives, and who was told of a loss may send one too.
-  const own = Math.min(
-    releases[0]?.call.time ?? Infinity,
-    loss?.time ?? Infinity,
-    earliestExpiry(grant, leniency.withoutRenewals !== true),
-  )
+  const own = Math.min(lease.at(-1)?.releases[0]?.call.time ?? Infinity, ...lost)
+  const expiry = Math.max(...expiries)
   return {
-    from: call.time,
-    until: returned.time,
-    fence: context.fences && leniency.withoutFence !== true ? returned.fence : null,
-    confirmed,
+    from: first.call.time,
+    until: first.returned.time,
+    fence: context.fences && leniency.withoutFence !== true ? first.returned.fence : null,
+    confirmed: confirmedBy && { from: confirmedBy.call.time, until: confirmedBy.returned?.time ?? Infinity },
+    expiry:
+      expiry === Infinity
+        ? null
+        : { at: expiry, lasts: first.call.ttl === null ? 0 : validity(first.call.ttl) },
     ends: [{ from: own, until: Infinity }, ...context.lostBy],
   }
 }
 
+function confirmedRelease(lease: readonly Grant[]): Release | null {
+  const releases = lease.at(-1)?.releases ?? []
+  return releases.find(({ returned }) => returned?.outcome === 'released') ?? null
+}
+
 /** The fewest grants for which no order fits. Taking grants away never makes an order unfit, so what is found is a proof. */
-function fewestThatClash(parts: readonly Part[], at: { near: readonly Part[]; stuck: Part; limit: number }): Part[] {
-  const pair = clashingPair(parts, at.stuck) ?? clashingPairWithin([...at.near, at.stuck])
+function fewestThatClash(parts: readonly Part[], placed: readonly Part[], stuck: Part): Part[] {
+  const near = [...placed, stuck]
+  const pair = clashingPair(parts, stuck) ?? clashingPairWithin(near)
   if (pair !== null) return pair
-  const clash = (some: readonly Part[]): boolean => linearise(some.map(({ slot }) => slot), at.limit).kind === 'none'
-  const near = [...at.near, at.stuck]
+  const clash = (some: readonly Part[]): boolean => {
+    const slots = some.map(({ slot }) => slot)
+    return linearise(slots, WITNESS_STEPS).kind === 'none'
+  }
   return reduce(clash(near) ? near : parts, clash)
 }
 
@@ -191,7 +171,7 @@ function pairFits(one: Slot, other: Slot): boolean {
 function reduce(parts: readonly Part[], clash: (some: readonly Part[]) => boolean): Part[] {
   let left = [...parts]
   for (let size = Math.ceil(left.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let start = 0; start < left.length; ) {
+    for (let start = 0; start < left.length;) {
       const fewer = [...left.slice(0, start), ...left.slice(start + size)]
       if (fewer.length > 1 && clash(fewer)) left = fewer
       else start += size
@@ -200,57 +180,70 @@ function reduce(parts: readonly Part[], clash: (some: readonly Part[]) => boolea
   return left
 }
 
-// ---- The words for it -------------------------------------------------------------------------------------------
-
 function describe(name: string, clashing: readonly Part[], context: Context): Violation {
   const parts = [...clashing].sort((one, other) => one.slot.until - other.slot.until)
-  const clash = (leniency: Leniency): boolean => {
-    const slots = parts.map(({ grant }) => slotOf(grant, context, leniency))
-    return linearise(slots, Infinity).kind === 'none'
-  }
-  // Leave out what is not needed for the clash: the rest is the shortest story.
-  const withoutFence = clash({ withoutFence: true })
-  const withoutConfirmation = clash({ withoutFence, withoutConfirmation: true })
-  const withoutRenewals = clash({ withoutFence, withoutConfirmation, withoutRenewals: true })
+  const leniencies = mostLenient(parts, context)
   const last = Math.max(...parts.map(({ slot }) => slot.until))
-  const records = parts.flatMap(({ grant }) => recordsOf(grant, { last, withoutConfirmation, withoutRenewals }))
-  const sentence = sentenceFor(name, parts.map(({ grant }) => grant), { withoutFence, withoutConfirmation })
-  return { invariant: 'INV-M1', name, sentence, witness: witnessOf(records) }
+  const records = parts.flatMap(({ grants }, at) => recordsOf(grants, last, leniencies[at] ?? {}))
+  const firsts = parts.map(({ grants }) => grants[0] as Grant)
+  return {
+    invariant: 'INV-M1',
+    name,
+    sentence: sentenceFor(name, firsts, leniencies),
+    witness: witnessOf(records),
+  }
 }
 
-/** The records of one grant that a reader needs: what bounds it, and how it ended if that was before all was over. */
-function recordsOf(
-  grant: Grant,
-  needs: { last: number; withoutConfirmation: boolean; withoutRenewals: boolean },
-): (HistoryRecord | null)[] {
-  const records: (HistoryRecord | null)[] = [grant.call, grant.returned]
-  const deadline = lastDeadline(grant)
-  if (!needs.withoutRenewals && deadline !== null) records.push(deadline.from)
-  if (!needs.withoutConfirmation) {
-    const confirmed = grant.releases.find((release) => release.returned?.outcome === 'released')
+/** Leaves out, part by part, what the clash does not need: what is left is the shortest story. */
+function mostLenient(parts: readonly Part[], context: Context): Leniency[] {
+  let leniencies: Leniency[] = parts.map(() => ({}))
+  const clash = (lenient: readonly Leniency[]): boolean =>
+    linearise(
+      parts.map(({ grants }, at) => slotOf(grants, context, lenient[at] ?? {})),
+      WITNESS_STEPS,
+    ).kind === 'none'
+  const withoutFences = parts.map(() => ({ withoutFence: true }))
+  if (clash(withoutFences)) leniencies = withoutFences
+  for (const at of parts.keys()) {
+    for (const more of [{ withoutConfirmation: true }, { withoutRenewals: true }]) {
+      const lenient = leniencies.with(at, { ...leniencies[at], ...more })
+      if (clash(lenient)) leniencies = lenient
+    }
+  }
+  return leniencies
+}
+
+/** The records of one lease that a reader needs: what bounds it, and how it ended if that was before all was over. */
+function recordsOf(lease: readonly Grant[], last: number, leniency: Leniency): (HistoryRecord | null)[] {
+  const first = lease[0] as Grant
+  const records: (HistoryRecord | null)[] = [first.call, first.returned]
+  if (leniency.withoutRenewals !== true) {
+    const deadlines = lease.map((grant) => lastDeadline(grant)).filter((deadline) => deadline !== null)
+    records.push(deadlines.sort((one, other) => other.time - one.time)[0]?.from ?? null)
+  }
+  if (leniency.withoutConfirmation !== true) {
+    const confirmed = confirmedRelease(lease)
     records.push(confirmed?.call ?? null, confirmed?.returned ?? null)
   }
-  const first = grant.releases[0]?.call ?? null
-  for (const end of [grant.loss, first]) if (end !== null && end.time <= needs.last) records.push(end)
+  for (const { loss, releases } of lease) {
+    for (const end of [loss, releases[0]?.call ?? null])
+      if (end !== null && end.time <= last) records.push(end)
+  }
   return records
 }
 
-function sentenceFor(
-  name: string,
-  grants: readonly Grant[],
-  needs: { withoutFence: boolean; withoutConfirmation: boolean },
-): string {
+function sentenceFor(name: string, grants: readonly Grant[], leniencies: readonly Leniency[]): string {
   const [first, second] = grants
   if (first === undefined || second === undefined || grants.length > 2) {
     return `No order of these ${grants.length} grants of ${name} fits a fenced mutex.`
   }
   const one = ownerOf(first)
   const other = ownerOf(second)
-  if (!needs.withoutFence) {
+  if (leniencies.some(({ withoutFence }) => withoutFence !== true)) {
     const fences = `${second.returned.fence} after ${first.returned.fence}`
     return `${name} was granted with a fence that does not rise: ${fences}, to ${other} after ${one}.`
   }
-  if (!needs.withoutConfirmation) {
+  if (leniencies.some(({ withoutConfirmation }) => withoutConfirmation !== true)) {
     return `${name} was granted to ${other} while ${one} held it: one of them was found holding it, and released, too late.`
   }
   return `${name} was granted to ${other} before ${one} could have ceased to hold it.`
