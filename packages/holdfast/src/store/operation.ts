@@ -5,9 +5,19 @@ import { Attempt } from './attempt.ts'
 import type { Answer } from './contract.ts'
 import { StoreFailure } from './failure.ts'
 
+/** Less time than this is left over by rounding, and is none for a try. */
+const SHORTEST_TRY_MS = 1
+
 /** How an operation ended: the three outcomes of every call to a store. */
 export type Outcome<R> =
-  | { readonly kind: 'done'; readonly answer: Answer<R>; readonly attempt: Attempt; readonly tries: number }
+  | {
+      readonly kind: 'done'
+      readonly answer: Answer<R>
+      readonly attempt: Attempt
+      readonly tries: number
+      /** Whether another try than the answered one may have been acted on. */
+      readonly doubtful: boolean
+    }
   | { readonly kind: 'refused'; readonly failure: StoreFailure }
   | { readonly kind: 'unknown'; readonly failure: StoreFailure }
 
@@ -41,6 +51,8 @@ export class Operation<R> {
   #timer: Timer | null = null
   #settle: ((outcome: Outcome<R>) => void) | null = null
   #unanswered = 0
+  /** Whether some try ended without telling whether it was done. */
+  #doubtful = false
 
   constructor(plan: OperationPlan<R>) {
     this.#plan = plan
@@ -69,7 +81,7 @@ export class Operation<R> {
   #try(): void {
     const { clock, budget, keepAlive, ask, validUntil = Infinity } = this.#plan
     const now = clock.monotonic()
-    if (now >= this.#until) return this.#giveUp()
+    if (this.#until - now < SHORTEST_TRY_MS) return this.#giveUp()
     const attempt = new Attempt(this.#until, Math.min(now + budget, validUntil))
     this.#attempts.push(attempt)
     this.#unanswered += 1
@@ -86,6 +98,7 @@ export class Operation<R> {
     this.#unanswered -= 1
     if (this.#settle === null) return
     if (this.#plan.isLate?.(answer.result) === true) {
+      this.#doubtful = true
       this.#failure = new StoreFailure('the request reached the store too late to be acted on', {
         kind: 'unreachable',
         outcome: 'unknown',
@@ -94,7 +107,8 @@ export class Operation<R> {
       })
       return this.#again(0)
     }
-    this.#end({ kind: 'done', answer, attempt, tries: this.#attempts.length })
+    const doubtful = this.#doubtful || this.#unanswered > 0
+    this.#end({ kind: 'done', answer, attempt, tries: this.#attempts.length, doubtful })
   }
 
   #failed(error: unknown): void {
@@ -102,6 +116,7 @@ export class Operation<R> {
     if (this.#settle === null) return
     const failure = asFailure(error)
     this.#failure = failure
+    if (failure.outcome === 'unknown') this.#doubtful = true
     this.#tell(failure)
     if (failure.final) return this.#giveUp()
     this.#again(bounds.pauseBetweenTries)
@@ -117,15 +132,14 @@ export class Operation<R> {
   #giveUp(): void {
     const failure = this.#failure ?? silent()
     if (this.#failure === null) this.#tell(failure)
-    const unsure = this.#unanswered > 0 || failure.outcome === 'unknown' || this.#attempts.length > 1
+    const unsure = this.#unanswered > 0 || this.#doubtful || failure.outcome === 'unknown'
     const sent = this.#attempts.some((attempt) => attempt.sent !== null)
     this.#end({ kind: unsure && sent ? 'unknown' : 'refused', failure })
   }
 
   #end(outcome: Outcome<R>): void {
     const settle = this.#settle
-    this.#settle = null
-    this.#timer?.cancel()
+    this.abandon()
     settle?.(outcome)
   }
 

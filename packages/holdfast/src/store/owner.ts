@@ -63,7 +63,7 @@ export function traceSuffix(trace: string | null): string {
 
 /** Reads a lock's value. What another software wrote is its owner whole, and has no fence. */
 export function holderOf(value: string, remaining: number | null): Holder {
-  const match = /^([^#]*)#(\d{1,16})(?:[+;].*)?$/s.exec(value)
+  const match = /^([\w-]{22}@[^#]*)#(\d{1,16})(?:[+;].*)?$/s.exec(value)
   if (match === null) return { owner: value, fence: null, remaining }
   return { owner: match[1] as string, fence: BigInt(match[2] as string), remaining }
 }

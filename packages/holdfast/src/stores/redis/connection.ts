@@ -3,8 +3,8 @@ import { StoreFailure } from '../../store/failure.ts'
 
 /** The events of an EventEmitter, as much as we use. */
 export interface ClientEvents {
-  on(event: string, listener: (...args: never[]) => void): unknown
-  off(event: string, listener: (...args: never[]) => void): unknown
+  on(event: string, listener: (...args: unknown[]) => void): unknown
+  off(event: string, listener: (...args: unknown[]) => void): unknown
 }
 
 /**
@@ -18,6 +18,7 @@ export class ConnectionWatch {
   readonly #listeners: (() => void)[] = []
   /** Grows with each connection that begins. */
   count = 0
+  #distrusted = -1
 
   readonly #onReady = (): void => {
     this.count += 1
@@ -53,6 +54,13 @@ export class ConnectionWatch {
       )
       this.#waiting.add(proceed)
     })
+  }
+
+  /** Marks the present connection as one not to be used; true the first time. */
+  distrust(): boolean {
+    const first = this.#distrusted !== this.count
+    this.#distrusted = this.count
+    return first
   }
 
   detach(): void {

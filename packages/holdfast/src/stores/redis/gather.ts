@@ -1,13 +1,16 @@
 import type { Clock } from '../../clock.ts'
 import type { Attempt } from '../../store/attempt.ts'
+import { StoreFailure } from '../../store/failure.ts'
 import type { ServerClock } from '../../store/server-clock.ts'
 import type { Answer } from '../../store/contract.ts'
 import { instantOf } from '../../clock.ts'
-import { failureOf, isNoScript, refusalOf } from './refusal.ts'
-import type { PortReply, RedisPort } from './port.ts'
+import { asUnknown, failureOf, isNoScript, mixedUp, refusalOf } from './refusal.ts'
+import { SentTwiceError, type PortReply, type RedisPort } from './port.ts'
 
 /** Most items of one call: a call of more holds up other clients of the server. */
 const MAX_ITEMS = 128
+
+const MICROS_PER_SECOND = 1_000_000
 
 export interface Script {
   readonly name: string
@@ -42,20 +45,31 @@ interface Batch {
   readonly items: CallItem[]
 }
 
+/** A reply, and the call's id and items as they were written. */
+interface Sent {
+  readonly id: string
+  readonly reply: PortReply
+  readonly items: readonly CallItem[]
+}
+
 /**
  * Sends operations of one kind that are ready in the same turn of the event loop as one script call. A lone operation goes
  * at once; several calls may be in flight.
  */
 export class Gatherer {
   readonly #port: RedisPort
+  readonly #name: string
   readonly #clock: Clock
   readonly #serverClock: ServerClock
   #batches = new Map<string, Batch>()
   #scheduled = false
   #inFlight = 0
+  #calls = 0
 
-  constructor(port: RedisPort, clock: Clock, serverClock: ServerClock) {
+  /** @param name what its calls are told apart by from those of others over the same client */
+  constructor(port: RedisPort, name: string, clock: Clock, serverClock: ServerClock) {
     this.#port = port
+    this.#name = name
     this.#clock = clock
     this.#serverClock = serverClock
   }
@@ -85,10 +99,11 @@ export class Gatherer {
     this.#inFlight += 1
     try {
       const sent = await this.#send(kind, items)
-      if (sent !== null) this.#settle(sent.reply, sent.items)
+      if (sent !== null) this.#settle(sent)
     } catch (error) {
       // One key outside the ACL refuses the whole call: find out whose it is.
       const failure = failureOf(error, this.#port.client)
+      if (failure.reason === 'mixed-up') this.#port.distrust()
       if (failure.reason === 'NOPERM' && items.length > 1) {
         for (const item of items) void this.#call(kind, [item])
       } else {
@@ -104,15 +119,13 @@ export class Gatherer {
     }
   }
 
-  async #send(
-    kind: CallKind,
-    items: readonly CallItem[],
-  ): Promise<{ reply: PortReply; items: readonly CallItem[] } | null> {
+  async #send(kind: CallKind, items: readonly CallItem[]): Promise<Sent | null> {
     try {
       return await this.#sendAs('EVALSHA', kind.script.sha1, kind, items)
     } catch (error) {
       if (!isNoScript(error)) throw error
-      return this.#sendAs('EVAL', kind.script.source, kind, items)
+      const whole = this.#sendAs('EVAL', kind.script.source, kind, items)
+      return error instanceof SentTwiceError ? afterSentTwice(whole) : whole
     }
   }
 
@@ -121,9 +134,10 @@ export class Gatherer {
     script: string,
     kind: CallKind,
     items: readonly CallItem[],
-  ): Promise<{ reply: PortReply; items: readonly CallItem[] } | null> {
+  ): Promise<Sent | null> {
     const until = Math.max(...items.map((item) => item.attempt.until))
     const granting = items.some((item) => item.expires)
+    const id = this.#nextId()
     let live: readonly CallItem[] = []
     for (;;) {
       if (granting && !this.#serverClock.known) await this.#readTime(until)
@@ -131,18 +145,23 @@ export class Gatherer {
       const reply = await this.#port.send(() => {
         live = items.filter((item) => !item.attempt.abandoned)
         clockLost = granting && !this.#serverClock.known
-        return live.length === 0 || clockLost ? null : this.#write(command, script, kind, live)
+        return live.length === 0 || clockLost ? null : this.#write([command, script], id, kind, live)
       }, until)
-      if (reply !== null) return { reply, items: live }
+      if (reply !== null) return { id, reply, items: live }
       if (!clockLost) return null
     }
   }
 
   /** Writes the command, and into each attempt what it was sent with. */
-  #write(command: string, script: string, kind: CallKind, items: readonly CallItem[]): readonly string[] {
+  #write(
+    command: readonly [string, string],
+    id: string,
+    kind: CallKind,
+    items: readonly CallItem[],
+  ): readonly string[] {
     const sent = instantOf(this.#clock)
     const keys = [...kind.keys]
-    const args = [...kind.args]
+    const args = [id, ...kind.args]
     for (const item of items) {
       const notAfter = item.expires ? this.#serverClock.at(item.attempt.validUntil) : null
       item.attempt.sent ??= sent
@@ -150,23 +169,44 @@ export class Gatherer {
       keys.push(...item.keys)
       args.push(...item.args(notAfter ?? 0))
     }
-    return [command, script, String(keys.length), ...keys, ...args]
+    return [...command, String(keys.length), ...keys, ...args]
+  }
+
+  #nextId(): string {
+    this.#calls += 1
+    return `${this.#name}${this.#calls.toString(36)}`
   }
 
   async #readTime(until: number): Promise<void> {
     const reply = await this.#port.send(() => ['TIME'], until)
-    const [seconds, micros] = (reply?.reply as unknown[] | undefined) ?? []
-    this.#serverClock.saw(Math.floor(Number(seconds) * 1_000 + Number(micros) / 1_000))
+    if (reply === null) return
+    const time = Array.isArray(reply.reply) ? reply.reply.map(Number) : []
+    const [seconds = NaN, micros = NaN] = time
+    if (time.length !== 2 || !(seconds > 0 && micros < MICROS_PER_SECOND)) throw mixedUp(this.#port.client)
+    this.#serverClock.saw(Math.floor(seconds * 1_000 + micros / 1_000))
   }
 
-  #settle({ reply, sameConnection }: PortReply, items: readonly CallItem[]): void {
-    const [time, ...results] = reply as [unknown, ...unknown[][]]
+  #settle({ id, reply: { reply, sameConnection }, items }: Sent): void {
+    // A reply to another call could say "granted" of a lock that is not ours.
+    if (!Array.isArray(reply) || String(reply[1]) !== id) throw mixedUp(this.#port.client)
+    const [time, , ...results] = reply as [unknown, unknown, ...unknown[][]]
     const serverTime = Number(time)
     this.#serverClock.saw(serverTime)
     items.forEach((item, i) => {
       const result = (results[i] ?? []).map(String)
-      if (result[0] === 'error') item.fail(refusalOf(result[1] ?? ''))
-      else item.settle({ result, serverTime, maybeTwice: !sameConnection })
+      if (result[0] !== 'error') return item.settle({ result, serverTime, maybeTwice: !sameConnection })
+      const refusal = refusalOf(result[1] ?? '')
+      item.fail(sameConnection ? refusal : asUnknown(refusal))
     })
+  }
+}
+
+/** What came of a call of which an earlier copy may still be under way. */
+async function afterSentTwice(call: Promise<Sent | null>): Promise<Sent | null> {
+  try {
+    const sent = await call
+    return sent === null ? null : { ...sent, reply: { ...sent.reply, sameConnection: false } }
+  } catch (error) {
+    throw error instanceof StoreFailure ? error : new SentTwiceError(error)
   }
 }

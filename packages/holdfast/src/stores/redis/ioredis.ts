@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { ConnectionWatch, type ClientEvents } from './connection.ts'
-import type { PortReply, RedisPort, Subscription } from './port.ts'
+import { SentTwiceError, type PortReply, type RedisPort, type Subscription } from './port.ts'
 
 /** What we use of a client of ioredis (5 or 6) or iovalkey. */
 export interface IoredisLike extends ClientEvents {
@@ -10,7 +10,7 @@ export interface IoredisLike extends ClientEvents {
   call(command: string, ...args: string[]): Promise<unknown>
   duplicate(override: object): unknown
   connect(): Promise<unknown>
-  disconnect(): void
+  disconnect(reconnect?: boolean): void
 }
 
 /** What we use of the connection that it duplicates for us. */
@@ -77,8 +77,12 @@ export class IoredisPort implements RedisPort {
     if (command === null) return null
     const connection = this.#watch.count
     const [name = '', ...args] = command
-    const reply = await this.#client.call(name, ...args)
-    return { reply, sameConnection: connection === this.#watch.count }
+    try {
+      const reply = await this.#client.call(name, ...args)
+      return { reply, sameConnection: connection === this.#watch.count }
+    } catch (error) {
+      throw connection === this.#watch.count ? error : new SentTwiceError(error)
+    }
   }
 
   subscribe(
@@ -93,14 +97,10 @@ export class IoredisPort implements RedisPort {
       maxRetriesPerRequest: null,
       retryStrategy: (times: number) => Math.min(2_000, 50 * 2 ** Math.min(times, 6)),
     }) as IoredisSubscriber
-    const on = subscriber.on.bind(subscriber) as (
-      event: string,
-      listener: (...args: unknown[]) => void,
-    ) => void
-    on('error', () => undefined)
-    on('connect', () => subscriber.stream?.unref?.())
-    on('message', (_channel, message) => onMessage(String(message)))
-    on('ready', () => {
+    subscriber.on('error', () => undefined)
+    subscriber.on('connect', () => subscriber.stream?.unref?.())
+    subscriber.on('message', (_channel, message) => onMessage(String(message)))
+    subscriber.on('ready', () => {
       subscriber.subscribe(...channels).then(onGap, () => undefined)
     })
     subscriber.connect().catch(() => undefined)
@@ -114,6 +114,10 @@ export class IoredisPort implements RedisPort {
 
   onConnection(listener: () => void): void {
     this.#watch.onConnection(listener)
+  }
+
+  distrust(): void {
+    if (this.#watch.distrust()) this.#client.disconnect(true)
   }
 
   detach(): void {

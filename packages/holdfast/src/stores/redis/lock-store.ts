@@ -1,4 +1,5 @@
 import { bounds } from '../../defaults.ts'
+import { events } from '../../events/channels.ts'
 import type { LockAddress } from '../../name.ts'
 import type { Attempt } from '../../store/attempt.ts'
 import type {
@@ -16,6 +17,7 @@ import type {
   RenewResult,
   StoreContext,
 } from '../../store/contract.ts'
+import { tellFenceLead } from '../../store/fence-lead.ts'
 import { holderOf, newProcessName, traceSuffix } from '../../store/owner.ts'
 import { ServerClock } from '../../store/server-clock.ts'
 import { Gatherer, type CallKind, type Script } from './gather.ts'
@@ -45,7 +47,7 @@ export class RedisLockStore implements LockStore {
     this.process = newProcessName(context.randomness)
     const serverClock = new ServerClock(context.clock)
     port.onConnection(() => serverClock.forget())
-    this.#gatherer = new Gatherer(port, context.clock, serverClock)
+    this.#gatherer = new Gatherer(port, this.process, context.clock, serverClock)
     const channels = context.prefixes.map((prefix) => channelPrefix(prefix) + this.process)
     this.#wakes = new WakeChannel(port, context.clock, channels)
   }
@@ -61,13 +63,20 @@ export class RedisLockStore implements LockStore {
     )
     const manners = `${queue.join ? 'j' : ''}${queue.stands ? 's' : ''}${queue.yield ? 'y' : ''}`
     const suffix = traceSuffix(trace)
-    return this.#do(kind, [address.key, address.queueKey], attempt, acquireResult, (notAfter) => [
+    const answer = this.#do(kind, [address.key, address.queueKey], attempt, acquireResult, (notAfter) => [
       owner,
       suffix,
       String(ttl),
       String(notAfter),
       manners,
     ])
+    if (events.fenceLeadsClock.hasSubscribers) {
+      answer.then(
+        (granted) => tellFenceLead(address, granted),
+        () => undefined,
+      )
+    }
+    return answer
   }
 
   release(ask: OwnerAsk, attempt: Attempt): Promise<Answer<ReleaseResult>> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { ConnectionWatch, type ClientEvents } from './connection.ts'
-import type { PortReply, RedisPort, Subscription } from './port.ts'
+import { SentTwiceError, type PortReply, type RedisPort, type Subscription } from './port.ts'
 
 /** What we use of a client of node-redis (5 or 6). */
 export interface NodeRedisLike extends ClientEvents {
@@ -67,8 +67,12 @@ export class NodeRedisPort implements RedisPort {
     const command = build()
     if (command === null) return null
     const connection = this.#watch.count
-    const reply = await this.#client.sendCommand(command)
-    return { reply, sameConnection: connection === this.#watch.count }
+    try {
+      const reply = await this.#client.sendCommand(command)
+      return { reply, sameConnection: connection === this.#watch.count }
+    } catch (error) {
+      throw connection === this.#watch.count ? error : new SentTwiceError(error)
+    }
   }
 
   subscribe(
@@ -78,13 +82,9 @@ export class NodeRedisPort implements RedisPort {
   ): Subscription {
     const subscriber = this.#client.duplicate() as NodeRedisSubscriber
     let subscribed = false
-    const on = subscriber.on.bind(subscriber) as (
-      event: string,
-      listener: (...args: unknown[]) => void,
-    ) => void
-    on('error', () => undefined)
+    subscriber.on('error', () => undefined)
     // The client subscribes again by itself before it says that it is ready again.
-    on('ready', () => {
+    subscriber.on('ready', () => {
       subscriber.unref()
       if (subscribed) onGap()
     })
@@ -108,6 +108,11 @@ export class NodeRedisPort implements RedisPort {
 
   onConnection(listener: () => void): void {
     this.#watch.onConnection(listener)
+  }
+
+  distrust(): void {
+    // It has no call for this. The server ends the connection, and the client begins another.
+    if (this.#watch.distrust()) this.#client.sendCommand(['QUIT']).catch(() => undefined)
   }
 
   detach(): void {

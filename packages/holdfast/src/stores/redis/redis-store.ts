@@ -23,6 +23,10 @@ const TRAITS: StoreTraits = { fences: 'clocked', wake: 'push', clock: 'server', 
  * servers' clocks agree to within the time between the two grants. Clock: the server's for expiry, ours (monotonic) for
  * the holder's deadline.
  *
+ * Give a client of node-redis 5 `disableOfflineQueue: true`. Without it, a connection that breaks at the wrong moment leaves
+ * that client waiting for ever, or handing over replies to other commands; we notice and take no such reply, but cannot
+ * mend the client. Version 6 does not do this.
+ *
  * @throws InvalidArgumentError for something that is not such a client, one with `keyPrefix`, of a cluster, or closed
  */
 export function redisStore(client: RedisClient): Store {

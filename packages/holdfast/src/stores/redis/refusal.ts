@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from '../../errors.ts'
 import { StoreFailure } from '../../store/failure.ts'
+import { SentTwiceError } from './port.ts'
 
 interface Refusal {
   /** Whether asking again within the budget is of no use. */
@@ -55,11 +56,14 @@ const REFUSALS: Record<string, Refusal> = {
   },
 }
 
+/** Redis 7 names no code when the ACL forbids what a script does. */
+const ACL_IN_SCRIPT = /\buser executing the script can't\b/
+
 const CODE = new RegExp(`(?:^|[\\s:-])(${Object.keys(REFUSALS).join('|')})(?=\\s)`)
 
 /** What a server's error means, also when a script's error wraps it. */
 export function refusalOf(message: string, cause?: unknown): StoreFailure {
-  const reason = CODE.exec(message)?.[1]
+  const reason = CODE.exec(message)?.[1] ?? (ACL_IN_SCRIPT.test(message) ? 'NOPERM' : undefined)
   const refusal = reason === undefined ? undefined : REFUSALS[reason]
   const oneLine = message.split('\n', 1)[0] ?? message
   return new StoreFailure(`the server said "${oneLine}"`, {
@@ -72,6 +76,26 @@ export function refusalOf(message: string, cause?: unknown): StoreFailure {
   })
 }
 
+/** The same failure of a call that may have been sent twice: an earlier copy may have been done. */
+export function asUnknown({ message, kind, final, reason, remedy, cause }: StoreFailure): StoreFailure {
+  return new StoreFailure(message, { kind, outcome: 'unknown', final, reason, remedy, cause })
+}
+
+/**
+ * A reply, or an error, that belongs to another command. node-redis 5 shifts replies when a connection breaks in the very
+ * turn in which a command is handed over: the command is never sent, and yet counts as one that waits for its reply.
+ */
+export function mixedUp(client: string): StoreFailure {
+  return new StoreFailure(`the ${client} client handed over the reply to another command`, {
+    kind: 'unreachable',
+    outcome: 'unknown',
+    final: false,
+    reason: 'mixed-up',
+    remedy:
+      'node-redis 5 does this when a connection breaks. Use version 6, or give it disableOfflineQueue: true.',
+  })
+}
+
 /** Whether the script is not known to the server, so that it has to be sent whole. */
 export function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.includes('NOSCRIPT')
@@ -80,6 +104,7 @@ export function isNoScript(error: unknown): boolean {
 /** How a failed call is to be taken: the server's refusal, or a connection that says nothing about what was done. */
 export function failureOf(error: unknown, client: string): StoreFailure {
   if (error instanceof StoreFailure) return error
+  if (error instanceof SentTwiceError) return asUnknown(failureOf(error.cause, client))
   if (error instanceof InvalidArgumentError) {
     const parts = {
       kind: 'refused',
@@ -91,6 +116,8 @@ export function failureOf(error: unknown, client: string): StoreFailure {
     return new StoreFailure(error.message, parts)
   }
   const message = error instanceof Error ? error.message : String(error)
+  // None of our commands has a subcommand: this is about one that the client sends by itself.
+  if (message.includes('unknown subcommand')) return mixedUp(client)
   // A server's error begins with a code in capitals; a client's own does not.
   if (/^-?[A-Z][A-Z0-9]+ /.test(message)) return refusalOf(message, error)
   return new StoreFailure(`the ${client} client said "${message}"`, {

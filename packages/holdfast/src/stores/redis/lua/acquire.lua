@@ -1,17 +1,17 @@
 -- Grants many locks, each if it is free. All of them share one fence key.
 -- KEYS: fence, then per item: lock, queue
--- ARGV: process, fence retention ms, then per item: owner, trace suffix, ttl ms, not after ms, manners
+-- ARGV: call, process, fence retention ms, then per item: owner, trace suffix, ttl ms, not after ms, manners
 --       manners: some of j (join the queue when busy), s (may stand in the queue), y (let others go first)
--- Reply: server ms, then per item an array:
+-- Reply: server ms, call, then per item an array:
 --        granted FENCE | mine FENCE | busy VALUE PTTL | turn | late | error MESSAGE
 --- @include shared/now
 --- @include shared/value
 --- @include shared/queue
 --- @include shared/fence
 local ITEM_KEYS, ITEM_ARGS = 2, 5
-local fenceKey, process, retention = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local fenceKey, process, retention = KEYS[1], ARGV[2], tonumber(ARGV[3])
 local count = (#KEYS - 1) / ITEM_KEYS
-local replies = { digits(now) }
+local replies = { digits(now), ARGV[1] }
 local free = {}
 
 local function busy(lock, queue, value, manners)
@@ -36,7 +36,7 @@ end
 
 local function consider(i)
   local lock, queue = KEYS[ITEM_KEYS * i], KEYS[ITEM_KEYS * i + 1]
-  local at = 2 + ITEM_ARGS * (i - 1)
+  local at = 3 + ITEM_ARGS * (i - 1)
   local owner, ttl, notAfter, manners = ARGV[at + 1], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), ARGV[at + 5]
   if now > notAfter then
     return { 'late' }
@@ -60,7 +60,7 @@ end
 
 local function grant(i, fence)
   local lock, queue = KEYS[ITEM_KEYS * i], KEYS[ITEM_KEYS * i + 1]
-  local at = 2 + ITEM_ARGS * (i - 1)
+  local at = 3 + ITEM_ARGS * (i - 1)
   local value = ARGV[at + 1] .. '#' .. digits(fence) .. ARGV[at + 2]
   local manners = ARGV[at + 5]
   -- NX: the same lock may have been asked for twice in this very call.
@@ -81,9 +81,9 @@ end
 for i = 1, count do
   local ok, reply = pcall(consider, i)
   if ok then
-    replies[i + 1] = reply or false
+    replies[i + 2] = reply or false
   else
-    replies[i + 1] = { 'error', tostring(type(reply) == 'table' and reply.err or reply) }
+    replies[i + 2] = { 'error', tostring(type(reply) == 'table' and reply.err or reply) }
   end
 end
 
@@ -91,9 +91,9 @@ if #free > 0 then
   local first, failure = takeFences(fenceKey, #free, retention)
   for n, i in ipairs(free) do
     if first then
-      replies[i + 1] = grant(i, first + n - 1)
+      replies[i + 2] = grant(i, first + n - 1)
     else
-      replies[i + 1] = { 'error', failure }
+      replies[i + 2] = { 'error', failure }
     end
   end
 end

@@ -1,14 +1,14 @@
 -- Takes locks away from the owners named. The fence is raised first, so that a guard can shut the old holder out.
 -- KEYS: fence, then per item: lock, queue
--- ARGV: process, wake channel prefix, fence retention ms, then per item: owner
--- Reply: server ms, then per item an array: forced FENCE | missing | other VALUE PTTL | error MESSAGE
+-- ARGV: call, process, wake channel prefix, fence retention ms, then per item: owner
+-- Reply: server ms, call, then per item an array: forced FENCE | missing | other VALUE PTTL | error MESSAGE
 --- @include shared/now
 --- @include shared/value
 --- @include shared/queue
 --- @include shared/fence
 local PROCESS_CHARACTERS, ID_CHARACTERS = 14, 22
-local fenceKey, process, channel, retention = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-local replies = { digits(now) }
+local fenceKey, process, channel, retention = KEYS[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local replies = { digits(now), ARGV[1] }
 
 -- Tells the holder when its owner is of our making, and so names its process. A hint, like every push.
 local function tellHolder(owner, lock)
@@ -30,16 +30,16 @@ local function force(lock, queue, owner)
 end
 
 for i = 1, (#KEYS - 1) / 2 do
-  local lock, queue, owner = KEYS[2 * i], KEYS[2 * i + 1], ARGV[3 + i]
+  local lock, queue, owner = KEYS[2 * i], KEYS[2 * i + 1], ARGV[4 + i]
   local value = redis.pcall('GET', lock)
   if errorOf(value) then
-    replies[i + 1] = { 'error', errorOf(value) }
+    replies[i + 2] = { 'error', errorOf(value) }
   elseif not value then
-    replies[i + 1] = { 'missing' }
+    replies[i + 2] = { 'missing' }
   elseif ownerOf(value) ~= owner then
-    replies[i + 1] = { 'other', value, digits(redis.call('PTTL', lock)) }
+    replies[i + 2] = { 'other', value, digits(redis.call('PTTL', lock)) }
   else
-    replies[i + 1] = force(lock, queue, owner)
+    replies[i + 2] = force(lock, queue, owner)
   end
 end
 return replies

@@ -1,19 +1,20 @@
 -- Reads many locks. Changes nothing.
 -- KEYS: per item: lock, queue
--- ARGV: none
--- Reply: server ms, then per item an array: held VALUE PTTL WAITERS | missing | error MESSAGE
+-- ARGV: call
+-- Reply: server ms, call, then per item an array: held VALUE PTTL WAITERS | missing | error MESSAGE
 --- @include shared/now
-local replies = { digits(now) }
+--- @include shared/queue
+local replies = { digits(now), ARGV[1] }
 for i = 1, #KEYS / 2 do
   local lock, queue = KEYS[2 * i - 1], KEYS[2 * i]
   local value = redis.pcall('GET', lock)
   if errorOf(value) then
-    replies[i + 1] = { 'error', errorOf(value) }
+    replies[i + 2] = { 'error', errorOf(value) }
   elseif not value then
-    replies[i + 1] = { 'missing' }
+    replies[i + 2] = { 'missing' }
   else
     local left = digits(redis.call('PTTL', lock))
-    replies[i + 1] = { 'held', value, left, digits(redis.call('ZCOUNT', queue, 1, '+inf')) }
+    replies[i + 2] = { 'held', value, left, digits(livingWaiters(queue)) }
   end
 end
 return replies

@@ -5,7 +5,11 @@ local FENCE_LIMIT = 9007199254740992
 -- written before anything is granted. Returns the first, or nil and the text of the error. Expiry follows time and fence, so
 -- that a last fence ahead of the clock is not forgotten before the clock has passed it.
 local function takeFences(fenceKey, count, retention)
-  local last = tonumber(redis.call('GET', fenceKey) or '0') or 0
+  local value = redis.pcall('GET', fenceKey)
+  if errorOf(value) then
+    return nil, errorOf(value)
+  end
+  local last = tonumber(value or '0') or 0
   local first = math.max(last + 1, nowMicros)
   local highest = first + count - 1
   if highest >= FENCE_LIMIT then

@@ -44,6 +44,12 @@ local function leaveQueue(queue, process)
   redis.call('ZREM', queue, process, 'beat:' .. process)
 end
 
+-- How many stand in the queue and gave a sign of life lately; none where the key holds something else. Reads only.
+local function livingWaiters(queue)
+  local count = redis.pcall('ZCOUNT', queue, '-inf', digits(-2 * (now - DEAD_AFTER_MS)))
+  return errorOf(count) and 0 or count
+end
+
 -- The first living waiter of another process. With unwokenOnly: that was not woken before without a sign of life since.
 -- Dead entries met on the way are removed.
 local function firstWaiter(queue, process, unwokenOnly)

@@ -1,9 +1,9 @@
 -- A lock's value is OWNER#FENCE, then +RESERVED or ;trace=ID, or nothing.
 
--- The owner in a value. What another software wrote is its owner whole.
+-- The owner in a value: 22 characters, @, host and pid. What another software wrote is its owner whole.
 local function ownerOf(value)
-  local owner, rest = string.match(value, '^([^#]*)#%d+(.*)$')
-  if owner and (rest == '' or string.find(rest, '^[+;]')) then
+  local owner, fence, rest = string.match(value, '^([%w_%-]+@[^#]*)#(%d+)(.*)$')
+  if owner and string.sub(owner, 23, 23) == '@' and #fence <= 16 and (rest == '' or string.find(rest, '^[+;]')) then
     return owner
   end
   return value
