@@ -47,11 +47,6 @@ export function millisecondsUntil(deadline: Instant, clock: Clock): number {
   return Math.min(deadline.monotonic - clock.monotonic(), deadline.wall - clock.wall())
 }
 
-/** The later of two instants, on each clock by itself. */
-export function laterOf(one: Instant, other: Instant): Instant {
-  return { monotonic: Math.max(one.monotonic, other.monotonic), wall: Math.max(one.wall, other.wall) }
-}
-
 /** The instant `ms` after `instant`. */
 export function after(instant: Instant, ms: number): Instant {
   return { monotonic: instant.monotonic + ms, wall: instant.wall + ms }

@@ -8,8 +8,10 @@ export const defaults = {
   wait: 5_000,
   /** For one operation on the store, its repeats included: a store that is slower than this is down for its callers. */
   budget: 1_000,
-  /** `interval()` without an argument: a person does not notice it, and a server hardly does. */
+  /** `interval()` and the base of `backoff()`: a person does not notice it, and a server hardly does. */
   retryInterval: 50,
+  /** The longest pause of `backoff()`: as long as the poll of a waiter in the queue, and a fifth of the wait. */
+  longestRetry: 1_000,
 } as const
 
 /** Bounds of what callers may set, and the constants of the protocols. Times are in milliseconds. */
@@ -51,7 +53,7 @@ export const bounds = {
   /** How long a lock is held before its process listens for a forced release: most are given back sooner. */
   listenAfter: 100,
   /** How long a subscription that nobody needs is kept. */
-  listenLinger: 2_000,
+  listenLinger: 1_000,
 } as const
 
 /** What is taken off a lease of `ttl` milliseconds for clocks that run apart. */

@@ -5,11 +5,11 @@ import { InvalidArgumentError } from './errors.ts'
 import { LockEngine } from './lock/engine.ts'
 import { forceRelease, inspectLock, type ForceReleaseResult, type LockInfo } from './lock/inspection.ts'
 import { Lock } from './lock/lock.ts'
-import type { LockOptions } from './lock/options.ts'
+import { checkKey, type LockOptions } from './lock/options.ts'
 import { Reentry } from './lock/reentry.ts'
 import { checkPrefix, lockAddress, type LockAddress } from './name.ts'
 import { checkBoolean, checkFunction, checkOptions } from './options.ts'
-import { closeOnSignals } from './signals.ts'
+import { checkSignals, closeOnSignals } from './signals.ts'
 import type { OpenStore, Store, StoreTraits } from './store/contract.ts'
 import { memoryStore } from './stores/memory/index.ts'
 
@@ -59,13 +59,12 @@ export class Holdfast implements AsyncDisposable {
   constructor(options: HoldfastOptions) {
     checkOptions(options, OPTIONS, 'createHoldfast')
     const { clock = systemClock, randomness = systemRandomness, traceId, closeOn = [] } = options
-    const budget = parseDuration(options.budget ?? defaults.budget, 'budget', {
-      min: bounds.minBudget,
-      max: bounds.maxBudget,
-    })
+    const { budget: wish = defaults.budget } = options
+    const budget = parseDuration(wish, 'budget', { min: bounds.minBudget, max: bounds.maxBudget })
     if (traceId !== undefined)
       checkFunction(traceId, 'traceId', '() => trace.getActiveSpan()?.spanContext().traceId')
     this.#prefixes = checkPrefixes(options)
+    const signals = checkSignals(closeOn)
     const store = options.store === undefined ? memoryStoreSaidAloud() : checkStore(options.store)
     this.traits = store.traits
     this.#store = store.open({ clock, randomness, prefixes: this.#prefixes })
@@ -78,7 +77,7 @@ export class Holdfast implements AsyncDisposable {
       budget,
       traceId: traceId ?? null,
     })
-    this.#stopListening = closeOnSignals(closeOn, () => this.close())
+    this.#stopListening = closeOnSignals(signals, () => this.close())
   }
 
   /**
@@ -92,14 +91,14 @@ export class Holdfast implements AsyncDisposable {
 
   /**
    * Who holds a lock, since when, for how long still, with which fence, and how many processes wait. Changes nothing; one
-   * round trip. True when it was read, no longer.
+   * round trip (with `alsoPrefix` two where nobody holds it under the new prefix). True when it was read, no longer.
    *
    * @returns `null` when nobody holds it
    * @throws InvalidArgumentError, ClosedError, StoreUnavailableError, StoreRefusedError
    */
   async inspect(name: string, options: { key?: string } = {}): Promise<LockInfo | null> {
     checkOptions(options, ['key'], 'inspect')
-    return inspectLock(this.#engine, this.#address(name, options.key))
+    return inspectLock(this.#engine, this.#addresses(name, options.key))
   }
 
   /**
@@ -115,7 +114,7 @@ export class Holdfast implements AsyncDisposable {
     options: { owner?: string; key?: string } = {},
   ): Promise<ForceReleaseResult> {
     checkOptions(options, ['owner', 'key'], 'forceRelease')
-    return forceRelease(this.#engine, this.#address(name, options.key), options.owner)
+    return forceRelease(this.#engine, this.#addresses(name, options.key), options.owner)
   }
 
   /**
@@ -135,13 +134,17 @@ export class Holdfast implements AsyncDisposable {
   }
 
   async #close(release: boolean): Promise<void> {
-    this.#stopListening()
     await this.#engine.close({ release })
     await this.#store.close()
+    // Not before: a signal that came meanwhile would end the process in the midst of it.
+    this.#stopListening()
   }
 
-  #address(name: string, key: string | undefined): LockAddress {
-    return lockAddress(this.#prefixes[this.#prefixes.length - 1] as string, name, key)
+  /** Where a lock of this name may lie: under the prefix in use, then under the old one. */
+  #addresses(name: string, exactKey: string | undefined): readonly LockAddress[] {
+    const key = exactKey === undefined ? undefined : checkKey(exactKey)
+    const prefixes = [...this.#prefixes].reverse().slice(0, key === undefined ? 2 : 1)
+    return prefixes.map((prefix) => lockAddress(prefix, name, key))
   }
 }
 

@@ -5,6 +5,9 @@ import { InvalidArgumentError } from './errors.ts'
 const MAX_PART_BYTES = 512
 /** What is kept of a longer part; its hash follows. */
 const KEPT_BYTES = 448
+/** How a shortened part ends: a base64url SHA-256. */
+const SHORTENED_END = /~[A-Za-z0-9_-]{43}$/
+const SHORTENED_END_BYTES = 44
 
 /**
  * Braces and `|` have a meaning in our keys, `%` is the escape itself, and controls and white space make keys that nobody
@@ -16,7 +19,8 @@ const UNSAFE_ONCE = new RegExp(UNSAFE.source, 'u')
 
 /**
  * Encodes one part of a name for use in a key: unsafe characters as percent-encoded UTF-8, and a part of more than 512 bytes
- * as its first 448, a `~` and the base64url SHA-256 of the whole.
+ * as its first 448, a `~` and the base64url SHA-256 of the whole. Two parts never have one encoding: a short one that is
+ * spelt like a shortened one is shortened too.
  *
  * @throws InvalidArgumentError when the part is not a string, is empty, or has a lone surrogate
  */
@@ -43,7 +47,15 @@ export function encodePart(part: unknown, option: string): string {
   // A UTF-16 unit takes at most three bytes, so most names need no counting.
   if (encoded.length * 3 <= MAX_PART_BYTES) return encoded
   const bytes = Buffer.from(encoded, 'utf8')
-  return bytes.length <= MAX_PART_BYTES ? encoded : shorten(bytes, part)
+  return bytes.length <= MAX_PART_BYTES && !looksShortened(encoded, bytes.length)
+    ? encoded
+    : shorten(bytes, part)
+}
+
+/** Without this, whoever knows a long name could choose a short one with the same key. */
+function looksShortened(encoded: string, bytes: number): boolean {
+  const kept = bytes - SHORTENED_END_BYTES
+  return kept > KEPT_BYTES - 4 && kept <= KEPT_BYTES && SHORTENED_END.test(encoded)
 }
 
 function percentEncode(character: string): string {

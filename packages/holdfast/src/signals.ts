@@ -1,27 +1,42 @@
 import { constants } from 'node:os'
 import { InvalidArgumentError } from './errors.ts'
 
+/** Marks our own listeners, also those of another instance or copy of the library. */
+const OURS = Symbol.for('holdfast.closeOn')
+
 /**
  * Closes on the signals named, and then lets the signal end the process as it would have, so that the exit status is kept.
- * Where others listen to the signal too, ending is left to them.
+ * Where others listen to the signal too, ending is left to them; several instances end it when the last has closed.
  *
+ * @param names as {@link checkSignals} gave them
  * @returns a function that stops listening
- * @throws InvalidArgumentError for something that is not a list of signals
  */
-export function closeOnSignals(signals: unknown, close: () => Promise<void>): () => void {
-  const names = checkSignals(signals)
+export function closeOnSignals(names: readonly NodeJS.Signals[], close: () => Promise<void>): () => void {
+  let closing = false
+  const stop = (): void => {
+    for (const name of names) process.off(name, onSignal)
+  }
   const onSignal = (signal: NodeJS.Signals): void => {
+    if (closing) return
+    closing = true
+    // Looked at now: those who listen once are gone when it has closed.
+    const others = process.listeners(signal).some((listener) => !(OURS in listener))
     void close().finally(() => {
-      if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
+      stop()
+      if (!others && process.listenerCount(signal) === 0) process.kill(process.pid, signal)
     })
   }
-  for (const name of names) process.on(name, onSignal)
+  Object.defineProperty(onSignal, OURS, { value: true })
+  // Before all others, so that they are still there to be seen.
+  for (const name of names) process.prependListener(name, onSignal)
+  // While it closes it goes on listening: else another instance that is done earlier would end the process.
   return () => {
-    for (const name of names) process.off(name, onSignal)
+    if (!closing) stop()
   }
 }
 
-function checkSignals(signals: unknown): readonly NodeJS.Signals[] {
+/** @throws InvalidArgumentError for something that is not a list of signals */
+export function checkSignals(signals: unknown): readonly NodeJS.Signals[] {
   const known =
     Array.isArray(signals) && signals.every((name) => typeof name === 'string' && name in constants.signals)
   if (known) return [...new Set(signals as NodeJS.Signals[])]

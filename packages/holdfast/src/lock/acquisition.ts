@@ -1,8 +1,6 @@
 import { millisecondsUntil, after } from '../clock.ts'
 import { bounds, driftAllowance } from '../defaults.ts'
-import { events } from '../events/channels.ts'
 import type { LockAddress } from '../name.ts'
-import { MAX_FENCE } from '../store/fence.ts'
 import type { AcquireResult, Holder, QueueManners } from '../store/contract.ts'
 import { StoreFailure } from '../store/failure.ts'
 import type { Operation, Outcome } from '../store/operation.ts'
@@ -66,7 +64,10 @@ export class Acquisition {
       const blocked = holder !== null && this.#engine.isAbandoned(holder.owner)
       const time = giveUpAt - this.#engine.clock.monotonic()
       if (!blocked || cleared === MOST_CLEARED || time <= 0 || this.#over) return result
-      await this.#engine.release(this.#wish.address, holder.owner, { budget: time })
+      const budget = Math.min(this.#engine.budget, time)
+      await this.#engine.release(this.#wish.address, holder.owner, { budget })
+      // Abandoned meanwhile: nothing may be asked for any more.
+      if (this.#over) return result
     }
   }
 
@@ -103,7 +104,7 @@ export class Acquisition {
     if (!this.#over) {
       const unsure =
         outcome.kind === 'unknown' ||
-        (outcome.kind === 'done' && (outcome.tries > 1 || outcome.answer.maybeTwice))
+        (outcome.kind === 'done' && (outcome.doubtful || outcome.answer.maybeTwice))
       this.#noteAttempts(operation, unsure)
     }
     return outcome
@@ -128,7 +129,6 @@ export class Acquisition {
       return { kind: 'refused', failure: tooLate() }
     }
     this.#over = true
-    tellLead(this.#wish.address, fence, answer.serverTime)
     // "Mine" at the first ask: the client itself sent it twice.
     const again = answer.result.kind === 'granted' && answer.result.again
     const unfinishedUntil = this.#unsure || again ? this.#lastNotAfter : null
@@ -155,13 +155,4 @@ function tooLate(): StoreFailure {
     final: false,
     reason: 'granted-late',
   })
-}
-
-/** Tells when fences lead the server's clock: it was stepped back, and they rise by one from now on. */
-function tellLead({ name: lock, key }: LockAddress, fence: bigint, serverTime: number): void {
-  if (!events.fenceLeadsClock.hasSubscribers || fence >= MAX_FENCE) return
-  const leadMs = Number(fence) / 1_000 - serverTime
-  if (leadMs <= 1_000) return
-  const level = leadMs > 3_600_000 ? 'hour' : 'second'
-  events.fenceLeadsClock.publish({ lock, key, fence: String(fence), leadMs, level })
 }

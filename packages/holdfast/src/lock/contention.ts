@@ -48,6 +48,8 @@ export class Contention {
   /** Counts wake-ups, so that one that comes while an ask is in flight is kept. */
   #nudges = 0
   #wakeUp: (() => void) | null = null
+  /** Whether the last sleep was to end with the holder's lease, before the poll was due. */
+  #cutShort = false
   /** Whether the store was told that we want to be woken. Not before the first "busy": most locks are free. */
   #attending = false
 
@@ -104,11 +106,16 @@ export class Contention {
     const { clock, budget } = this.#engine
     const { wish, deadline } = waiter.parts
     waiter.timer?.cancel()
+    let woken = false
     for (let asks = 1; !waiter.settled; asks += 1) {
       const nudges = this.#nudges
       waiter.acquisition ??= new Acquisition(this.#engine, wish)
-      const result = await waiter.acquisition.ask(this.#manners(waiter), deadline + budget)
-      if (waiter.settled) return
+      const result = await waiter.acquisition.ask(this.#manners(waiter, woken), deadline + budget)
+      if (waiter.settled) {
+        // Granted in the very moment in which it was cancelled.
+        if (result.kind === 'granted') result.lease.disown()
+        return
+      }
       if (result.kind === 'granted') {
         this.#stands = false
         // Handed over: settling must not clear it away.
@@ -121,6 +128,7 @@ export class Contention {
       this.#attend()
       // When the time runs out in its sleep it asks once more: a wake-up may have been lost.
       if (this.#nudges === nudges) await this.#sleep(waiter, asks, result.kind !== 'busy')
+      woken = this.#nudges !== nudges
     }
   }
 
@@ -137,11 +145,13 @@ export class Contention {
     return false
   }
 
-  #manners(waiter: Waiter): QueueManners {
+  /** Who was woken has been let in by the others: if it stood back, nobody would come. */
+  #manners(waiter: Waiter, woken: boolean): QueueManners {
     const join = waiter.parts.retry === null
     const stands = this.#stands
     if (join) this.#stands = true
-    return { join, stands, yield: this.#engine.takesStandBack(this.#key) }
+    const standsBack = this.#engine.takesStandBack(this.#key)
+    return { join, stands, yield: standsBack && !woken }
   }
 
   /** Sleeps until it is worth asking again, or a wake-up, or the end of the wait. */
@@ -168,11 +178,11 @@ export class Contention {
     const { retry } = waiter.parts
     if (retry !== null) return retry.delay(asks, fraction)
     const poll = (canWake ? bounds.safetyPoll : bounds.storePoll) * (0.75 + fraction / 2)
-    // A lease that ends sooner is asked for when it ends; spread out, since all who wait know the time.
-    const remaining = this.#holder?.remaining
-    return remaining === null || remaining === undefined
-      ? poll
-      : Math.min(poll, remaining + 1 + fraction * bounds.storePoll)
+    // A lease that ends sooner is asked for when it ends; spread out, since all who wait know the time. Not twice in a row:
+    // a short lease is renewed again and again, and its end is none.
+    const remaining = this.#holder?.remaining ?? Infinity
+    this.#cutShort = !this.#cutShort && remaining < poll
+    return this.#cutShort ? Math.min(poll, remaining + 1 + fraction * bounds.storePoll) : poll
   }
 
   #settle(waiter: Waiter, tell: () => void): void {

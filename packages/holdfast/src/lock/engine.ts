@@ -56,7 +56,16 @@ export class LockEngine implements LockListener {
   readonly #background = new Set<Promise<unknown>>()
   #listening: Timer | null = null
   #waiting = 0
+  /** Acquires that were neither handed over nor failed yet. */
+  #acquiring = 0
+  #whenNoneAcquires: (() => void) | null = null
+  /** Cancel asks of those who do not wait. */
+  readonly #asks = new Set<() => void>()
+  /** Cut pauses of what goes on in the background. */
+  readonly #pauses = new Set<() => void>()
   #closed = false
+  /** Monotonic milliseconds after which nothing is sent any more; infinite until it is closed. */
+  #end = Infinity
 
   constructor(parts: EngineParts) {
     this.store = parts.store
@@ -73,6 +82,11 @@ export class LockEngine implements LockListener {
 
   get closed(): boolean {
     return this.#closed
+  }
+
+  /** Whether nothing may be sent any more. */
+  get over(): boolean {
+    return this.clock.monotonic() >= this.#end
   }
 
   /** @throws ClosedError */
@@ -117,7 +131,7 @@ export class LockEngine implements LockListener {
       ...rest,
       clock: this.clock,
       store: this.storeKind,
-      budget,
+      budget: Math.min(budget, this.#end - this.clock.monotonic()),
       keepAlive: !background,
     })
   }
@@ -171,6 +185,27 @@ export class LockEngine implements LockListener {
     void work.finally(() => this.#background.delete(work))
   }
 
+  /** Lets time pass for something in the background; less of it when everything ends. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        timer.cancel()
+        this.#pauses.delete(end)
+        resolve()
+      }
+      const timer = this.clock.setTimer(end, ms)
+      this.#pauses.add(end)
+    })
+  }
+
+  /** Calls `cancel` when it is closed, unless the returned function was called before. */
+  whenClosed(cancel: () => void): () => void {
+    this.#asks.add(cancel)
+    return () => {
+      this.#asks.delete(cancel)
+    }
+  }
+
   // Holding and waiting -------------------------------------------------------------------------------------------------
 
   holds(lease: GrantedLease): void {
@@ -182,6 +217,12 @@ export class LockEngine implements LockListener {
     this.schedule.remove(lease)
     this.retire(lease.owner)
     if (this.#leases.delete(lease.owner)) this.#attend()
+  }
+
+  /** An acquire has begun (1); it was handed over, or has failed (-1). Closing waits for it. */
+  acquires(change: 1 | -1): void {
+    this.#acquiring += change
+    if (this.#acquiring === 0) this.#whenNoneAcquires?.()
   }
 
   /** So many locks more (or fewer) are waited for. */
@@ -257,12 +298,16 @@ export class LockEngine implements LockListener {
    */
   async close(options: { release: boolean }): Promise<void> {
     this.#closed = true
+    this.#end = this.clock.monotonic() + 2 * this.budget
     for (const contention of [...this.contentions.values()]) contention.close()
+    for (const cancel of [...this.#asks]) cancel()
     for (const lease of [...this.#leases.values()]) {
       if (options.release) this.inBackground(lease.end())
       else lease.leave()
     }
     await this.#finishBackground()
+    this.#end = this.clock.monotonic()
+    for (const end of [...this.#pauses]) end()
     this.#listening?.cancel()
     this.#listening = null
   }
@@ -272,10 +317,17 @@ export class LockEngine implements LockListener {
     const enough = new Promise<'enough'>((resolve) => {
       timer = this.clock.setTimer(() => resolve('enough'), 2 * this.budget, { keepAlive: true })
     })
-    while (this.#background.size > 0) {
-      const done = Promise.allSettled(this.#background).then(() => 'done' as const)
+    while (this.#background.size > 0 || this.#acquiring > 0) {
+      const done = Promise.allSettled([...this.#background, this.#noneAcquires()]).then(() => 'done' as const)
       if ((await Promise.race([done, enough])) === 'enough') break
     }
     timer?.cancel()
+  }
+
+  #noneAcquires(): Promise<void> {
+    if (this.#acquiring === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#whenNoneAcquires = resolve
+    })
   }
 }

@@ -1,4 +1,4 @@
-import { after, laterOf, millisecondsUntil, type Instant } from '../clock.ts'
+import { after, millisecondsUntil, type Instant } from '../clock.ts'
 import { bounds, driftAllowance } from '../defaults.ts'
 import { LockLostError, type LossReason } from '../errors.ts'
 import { events } from '../events/channels.ts'
@@ -43,15 +43,24 @@ export class GrantedLease implements Lease, Scheduled {
   readonly #engine: LockEngine
   readonly #grant: Grant
   readonly #grantedAt: number
+  /** Monotonic milliseconds; infinite without `maxHold`. */
+  readonly #holdEnd: number
   #deadline: Instant
   #phase: Phase = 'held'
   #lost: LossReason | null = null
   #signal: LossSignal | null = null
   #nextRenewal: number
+  /** Whether the next renewal repeats one that was not answered. */
+  #retrying = false
+  #lastTry = -Infinity
+  /** Renewals that may still be sent, or sent again. */
+  #renewals: readonly Attempt[] = []
   /** Whether a renewal was sent and has not been answered. */
   #unanswered = false
-  /** Releases that were sent while the lock was ours, without an answer. */
-  #releasesUnanswered = 0
+  /** Whether a release that was sent while the lock was ours may have been done. */
+  #maybeReleased = false
+  /** The release that is under way; a second call shares its outcome. */
+  #releasing: Promise<ReleaseOutcome> | null = null
 
   dueAt = 0
   early = 0
@@ -66,6 +75,7 @@ export class GrantedLease implements Lease, Scheduled {
     this.trace = grant.trace
     this.ttl = grant.ttl
     this.#grantedAt = engine.clock.monotonic()
+    this.#holdEnd = this.#grantedAt + (grant.maxHold ?? Infinity)
     this.#deadline = after(grant.sent, grant.ttl - driftAllowance(grant.ttl))
     this.#nextRenewal = grant.renew ? grant.sent.monotonic + grant.ttl / bounds.renewalsPerTtl : Infinity
   }
@@ -77,13 +87,7 @@ export class GrantedLease implements Lease, Scheduled {
   }
 
   get lost(): LossReason | null {
-    if (
-      this.#lost === null &&
-      this.#phase !== 'released' &&
-      millisecondsUntil(this.#deadline, this.#engine.clock) <= 0
-    ) {
-      this.lose(this.#unanswered ? 'unreachable' : 'expired')
-    }
+    if (this.#lost === null && this.#phase !== 'released') this.#checkTime()
     return this.#lost
   }
 
@@ -102,7 +106,8 @@ export class GrantedLease implements Lease, Scheduled {
 
   remaining(): number {
     if (this.lost !== null || this.#phase === 'released') return 0
-    return millisecondsUntil(this.#deadline, this.#engine.clock)
+    const { clock } = this.#engine
+    return Math.min(millisecondsUntil(this.#deadline, clock), this.#holdEnd - clock.monotonic())
   }
 
   /** Milliseconds since it was granted. */
@@ -114,19 +119,30 @@ export class GrantedLease implements Lease, Scheduled {
   lose(reason: LossReason): void {
     if (this.#lost !== null || this.#phase === 'released') return
     this.#lost = reason
-    this.#engine.holdsNoMore(this)
+    this.#stop()
+    // At maxHold the key is still ours. Else only a copy of the acquire that is still on its way could bring it back.
+    if (reason === 'max-hold' || this.#grant.unfinishedUntil !== null) this.disown()
     // Who has asked to release it does not believe to hold it any more.
-    if (this.#phase === 'releasing') return
+    if (this.#phase !== 'releasing') this.#tellLoss(reason)
+  }
+
+  #tellLoss(reason: LossReason): void {
     if (events.lost.hasSubscribers)
       events.lost.publish({ ...this.#event(), reason, held: this.held, trace: this.trace })
     this.#abort(reason)
+  }
+
+  /** Clears away what is, or may yet be, on the store; in the background. */
+  disown(): void {
+    const { unfinishedUntil } = this.#grant
+    this.#engine.settle(this.address, this.owner, { unfinishedUntil, ttl: this.ttl })
   }
 
   /** Stops renewing and lets the key expire on the server. The holder is told that it holds no more. */
   leave(): void {
     if (this.#phase === 'released' || this.#lost !== null) return
     this.#phase = 'released'
-    this.#engine.holdsNoMore(this)
+    this.#stop()
     this.#abort('released')
   }
 
@@ -137,24 +153,16 @@ export class GrantedLease implements Lease, Scheduled {
     await released.catch(() => undefined)
   }
 
-  /** Renews soon instead of in a while: something was heard that may concern it. */
+  /** Renews soon instead of in a while: something was heard that may concern it. Not more often than a try is repeated. */
   verify(): void {
     if (this.#phase !== 'held' || this.#nextRenewal === Infinity) return
-    this.#nextRenewal = this.#engine.clock.monotonic()
+    const soonest = Math.max(this.#engine.clock.monotonic(), this.#lastTry + this.#pauseBetweenTries)
+    this.#nextRenewal = Math.min(this.#nextRenewal, soonest)
     this.#plan()
   }
 
   onDue(): void {
     if (this.lost !== null || this.#phase !== 'held') return
-    const { maxHold } = this.#grant
-    if (maxHold !== null && this.held >= maxHold) {
-      this.lose('max-hold')
-      this.#engine.settle(this.address, this.owner, {
-        unfinishedUntil: this.#grant.unfinishedUntil,
-        ttl: this.ttl,
-      })
-      return
-    }
     if (this.#nextRenewal - this.early <= this.#engine.clock.monotonic()) this.#renew()
     this.#plan()
   }
@@ -174,22 +182,30 @@ export class GrantedLease implements Lease, Scheduled {
     this.#plan()
   }
 
-  async release(): Promise<ReleaseOutcome> {
-    const firstWhileOurs = this.#releasesUnanswered > 0
+  /** One at a time: who asks meanwhile gets the same answer. */
+  release(): Promise<ReleaseOutcome> {
+    this.#releasing ??= this.#release().finally(() => {
+      this.#releasing = null
+    })
+    return this.#releasing
+  }
+
+  async #release(): Promise<ReleaseOutcome> {
+    const maybeReleased = this.#maybeReleased
     const lost = this.lost
     if (this.#phase === 'released') {
       return lost === null ? { released: true, confirmed: true } : { released: false, reason: lost }
     }
-    if (lost !== null && !firstWhileOurs) {
+    if (lost !== null && !maybeReleased) {
       this.#tidyUp(lost)
       return { released: false, reason: lost }
     }
     // Before anything is sent: no renewal may follow a release.
     this.#phase = 'releasing'
-    this.#engine.schedule.remove(this)
+    this.#callOffRenewals()
     const outcome = await this.#engine.release(this.address, this.owner)
     if (outcome.kind !== 'done') {
-      this.#releasesUnanswered += 1
+      if (outcome.kind === 'unknown') this.#maybeReleased = true
       this.#releaseFailed(outcome.failure)
       throw publicError(outcome, `Releasing the lock ${JSON.stringify(this.address.name)}`)
     }
@@ -197,9 +213,12 @@ export class GrantedLease implements Lease, Scheduled {
     const { result } = answer
     if (result.kind === 'released') return this.#gone(answer, true)
     // Found gone or another's: by an earlier copy of this release, or taken from us before.
-    if (firstWhileOurs || outcome.tries > 1 || answer.maybeTwice) return this.#gone(answer, false)
+    if (maybeReleased || outcome.doubtful || answer.maybeTwice) return this.#gone(answer, false)
     const reason = result.kind === 'missing' ? 'missing' : 'taken'
-    this.lose(reason)
+    if (lost === null && this.#lost === null) {
+      this.lose(reason)
+      this.#tellLoss(reason)
+    }
     if (result.kind === 'other' && events.foreignRelease.hasSubscribers) {
       const { name: lock, key } = this.address
       events.foreignRelease.publish({ lock, key, owner: this.owner, holder: result.holder.owner })
@@ -209,11 +228,9 @@ export class GrantedLease implements Lease, Scheduled {
 
   #gone(answer: Answer<unknown>, confirmed: boolean): ReleaseOutcome {
     this.#phase = 'released'
-    this.#engine.holdsNoMore(this)
+    this.#stop()
     const { unfinishedUntil } = this.#grant
-    if (unfinishedUntil !== null && answer.serverTime <= unfinishedUntil) {
-      this.#engine.settle(this.address, this.owner, { unfinishedUntil, ttl: this.ttl })
-    }
+    if (unfinishedUntil !== null && answer.serverTime <= unfinishedUntil) this.disown()
     if (events.released.hasSubscribers) {
       events.released.publish({ ...this.#event(), held: this.held, confirmed, trace: this.trace })
     }
@@ -231,9 +248,12 @@ export class GrantedLease implements Lease, Scheduled {
   #renew(): void {
     const { clock, budget } = this.#engine
     const now = clock.monotonic()
-    this.#nextRenewal = now + this.ttl / bounds.renewalTriesPerTtl
+    this.#lastTry = now
+    this.#nextRenewal = now + this.#pauseBetweenTries
+    this.#retrying = true
     this.#unanswered = true
     const attempt = new Attempt(now + budget, Math.min(now + budget, this.#deadline.monotonic))
+    this.#renewals = [...this.#renewals.filter(({ until }) => until > now), attempt]
     this.#askRenewal(this.ttl, attempt).then(
       (answer) => this.#renewed(answer, attempt.sent, this.ttl),
       (error: unknown) => this.#renewFailed(error),
@@ -251,8 +271,9 @@ export class GrantedLease implements Lease, Scheduled {
     if (result.kind === 'missing') return this.lose('missing')
     if (result.kind === 'other') return this.lose('taken')
     if (result.kind === 'late' || sent === null) return
-    this.#deadline = laterOf(this.#deadline, after(sent, ttl - driftAllowance(ttl)))
+    this.#moveDeadline(after(sent, ttl - driftAllowance(ttl)))
     if (this.#grant.renew) this.#nextRenewal = sent.monotonic + this.ttl / bounds.renewalsPerTtl
+    this.#retrying = false
     this.#plan()
   }
 
@@ -263,18 +284,51 @@ export class GrantedLease implements Lease, Scheduled {
     events.renewFailed.publish({ ...this.#event(), reason, remaining: this.remaining() })
   }
 
+  /**
+   * The store keeps what is left or the new lease, whichever is longer, and so do we. Both clocks' readings move together:
+   * an old one of a wall clock that was set back since would hide a sleep.
+   */
+  #moveDeadline(next: Instant): void {
+    const { clock } = this.#engine
+    if (millisecondsUntil(next, clock) > millisecondsUntil(this.#deadline, clock)) this.#deadline = next
+  }
+
   #releaseFailed(failure: StoreFailure): void {
-    this.#engine.holdsNoMore(this)
+    this.#stop()
+    if (this.#grant.unfinishedUntil !== null) this.disown()
     if (events.releaseFailed.hasSubscribers)
       events.releaseFailed.publish({ ...this.#event(), reason: failure.reason })
   }
 
+  get #pauseBetweenTries(): number {
+    return this.ttl / bounds.renewalTriesPerTtl
+  }
+
+  /** Loses it when its time is over, by the deadline or by `maxHold`, whichever came first. */
+  #checkTime(): void {
+    const { clock } = this.#engine
+    const heldTooLong = this.#phase === 'held' && clock.monotonic() >= this.#holdEnd
+    if (heldTooLong && this.#holdEnd <= this.#deadline.monotonic) this.lose('max-hold')
+    else if (millisecondsUntil(this.#deadline, clock) <= 0)
+      this.lose(this.#unanswered ? 'unreachable' : 'expired')
+  }
+
+  /** Nothing is done for it any more. */
+  #stop(): void {
+    this.#callOffRenewals()
+    this.#engine.holdsNoMore(this)
+  }
+
+  #callOffRenewals(): void {
+    this.#engine.schedule.remove(this)
+    for (const attempt of this.#renewals) attempt.abandoned = true
+  }
+
   /** Puts it into the schedule for whatever comes first. The deadline is watched even when no renewal is ever answered. */
   #plan(): void {
-    const { maxHold } = this.#grant
-    const end = Math.min(this.#deadline.monotonic, maxHold === null ? Infinity : this.#grantedAt + maxHold)
+    const end = Math.min(this.#deadline.monotonic, this.#holdEnd)
     const renewsFirst = this.#nextRenewal < end
-    this.early = renewsFirst ? this.ttl / bounds.renewalsPerTtl / 4 : 0
+    this.early = renewsFirst && !this.#retrying ? this.ttl / bounds.renewalsPerTtl / 4 : 0
     this.#engine.schedule.put(this, renewsFirst ? this.#nextRenewal : end)
   }
 

@@ -29,19 +29,33 @@ export interface ForceReleaseResult {
   readonly fence: bigint | null
 }
 
-/** Reads a lock. */
-export async function inspectLock(engine: LockEngine, address: LockAddress): Promise<LockInfo | null> {
-  const record = await read(engine, address)
-  if (record === null) return null
-  const { owner, fence, remaining, waiters } = record
-  const since = fence === null ? null : Number(fence) / 1_000
-  return { owner, since, remaining, fence, waiters, lease: leaseIdOf(owner) }
+/**
+ * Reads a lock.
+ *
+ * @param addresses where it may lie, the likeliest first
+ */
+export async function inspectLock(
+  engine: LockEngine,
+  addresses: readonly LockAddress[],
+): Promise<LockInfo | null> {
+  for (const address of addresses) {
+    const record = await read(engine, address)
+    if (record === null) continue
+    const { owner, fence, remaining, waiters } = record
+    const since = fence === null ? null : Number(fence) / 1_000
+    return { owner, since, remaining, fence, waiters, lease: leaseIdOf(owner) }
+  }
+  return null
 }
 
-/** Takes a lock from `owner`, or from whoever is read to hold it. */
+/**
+ * Takes a lock from `owner`, or from whoever is read to hold it.
+ *
+ * @param addresses where it may lie, the likeliest first; without `owner` it is taken away at each of them
+ */
 export async function forceRelease(
   engine: LockEngine,
-  address: LockAddress,
+  addresses: readonly LockAddress[],
   owner: string | undefined,
 ): Promise<ForceReleaseResult> {
   if (owner !== undefined && (typeof owner !== 'string' || owner === '')) {
@@ -50,6 +64,27 @@ export async function forceRelease(
       remedy: 'Give the owner that inspect() shows, or leave it out.',
     })
   }
+  let outcome: ForceReleaseResult = { released: false, holder: null, fence: null }
+  for (const address of addresses) {
+    const next = await forceAt(engine, address, owner)
+    if (next.released && owner !== undefined) return next
+    outcome = joined(outcome, next)
+  }
+  return outcome
+}
+
+/** What two halves of a lock came to: the holder is that of the first, the fence the higher one. */
+function joined(one: ForceReleaseResult, other: ForceReleaseResult): ForceReleaseResult {
+  const first = one.released || !other.released ? one : other
+  const fence = (one.fence ?? 0n) > (other.fence ?? 0n) ? one.fence : other.fence
+  return { released: first.released, holder: first.holder ?? one.holder ?? other.holder, fence }
+}
+
+async function forceAt(
+  engine: LockEngine,
+  address: LockAddress,
+  owner: string | undefined,
+): Promise<ForceReleaseResult> {
   const holder = owner ?? (await read(engine, address))?.owner
   if (holder === undefined) return { released: false, holder: null, fence: null }
   engine.assertOpen()

@@ -4,8 +4,8 @@ import type { Lease, ReleaseOutcome } from './lease.ts'
 import { LossSignal } from './loss-signal.ts'
 
 /**
- * A lock under two prefixes at once, while a prefix changes in a rolling deployment: held while both are, lost with either.
- * The old one is always taken first, so that two such holders cannot block each other.
+ * A lock under two prefixes at once, while a prefix changes in a rolling deployment: held while both are, lost with either,
+ * whereupon the other half is given back. The old one is always taken first, so that two such holders cannot block each other.
  *
  * Its fence is the higher of the two. Fences of either prefix rise, so the higher of both rises too.
  */
@@ -17,6 +17,8 @@ export class LeasePair implements Lease {
   constructor(oldLease: Lease, newLease: Lease) {
     this.#old = oldLease
     this.#new = newLease
+    oldLease.signal.addEventListener('abort', () => this.#endWith(oldLease, newLease))
+    newLease.signal.addEventListener('abort', () => this.#endWith(newLease, oldLease))
   }
 
   get address(): LockAddress {
@@ -45,10 +47,7 @@ export class LeasePair implements Lease {
 
   get signal(): AbortSignal {
     if (this.#signal === null) {
-      const signal = new LossSignal(() => this.#check())
-      this.#signal = signal
-      for (const lease of [this.#old, this.#new])
-        lease.signal.addEventListener('abort', () => signal.abort(lease.signal.reason as LockLostError))
+      this.#signal = new LossSignal(() => this.#check())
       this.#check()
     }
     return this.#signal.signal
@@ -70,6 +69,12 @@ export class LeasePair implements Lease {
     if (!newer.value.released) return newer.value
     if (!older.value.released) return older.value
     return { released: true, confirmed: newer.value.confirmed && older.value.confirmed }
+  }
+
+  /** Half a lock is none: nobody else would get it while its other half is renewed. */
+  #endWith(half: Lease, other: Lease): void {
+    if (half.lost !== null) other.release().catch(() => undefined)
+    this.#signal?.abort(half.signal.reason as LockLostError)
   }
 
   #check(): void {

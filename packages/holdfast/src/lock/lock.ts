@@ -141,13 +141,16 @@ async function releaseAfter(held: Held, work: WorkOutcome): Promise<Error | null
   }
 }
 
-/** Lets our error ride along with the user's own, which is never replaced. Primitives and frozen objects cannot carry it. */
+/**
+ * Lets our error ride along with the user's own, which is never replaced. Primitives cannot carry it, nor can objects that
+ * are frozen or do not let it be set.
+ */
 function attach(error: unknown, ours: Error): void {
-  if (typeof error !== 'object' || error === null || error === ours || !Object.isExtensible(error)) return
-  Object.defineProperty(error, 'holdfast', {
-    value: ours,
-    enumerable: false,
-    configurable: true,
-    writable: true,
-  })
+  if (typeof error !== 'object' || error === null || error === ours) return
+  try {
+    const parts = { value: ours, enumerable: false, configurable: true, writable: true }
+    Reflect.defineProperty(error, 'holdfast', parts)
+  } catch {
+    // A proxy of theirs said no.
+  }
 }

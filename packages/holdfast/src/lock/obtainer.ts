@@ -1,4 +1,4 @@
-import { LockTimeoutError } from '../errors.ts'
+import { ClosedError, LockTimeoutError } from '../errors.ts'
 import { events, type HoldfastEvents } from '../events/channels.ts'
 import type { LockAddress } from '../name.ts'
 import { publicError } from '../store/failure.ts'
@@ -47,14 +47,21 @@ export class Obtainer {
   /** Waits up to `options.wait`; 0 asks once. Rejects as `Lock.acquire` does. */
   async obtain(options: CheckedAcquireOptions): Promise<Obtained> {
     const { engine } = this.#context
-    engine.assertOpen()
-    if (options.signal?.aborted === true) throw options.signal.reason
-    for (let outer = this.#outer(options.within); outer !== null; outer = this.#outer(options.within)) {
-      const share = await this.#nest(outer, options)
+    const until = engine.clock.monotonic() + options.wait
+    for (;;) {
+      engine.assertOpen()
+      if (options.signal?.aborted === true) throw options.signal.reason
+      const left = Math.max(0, until - engine.clock.monotonic())
+      const outer = this.#outer(options.within)
+      if (outer === null) return this.#obtainRoot({ ...options, wait: left })
+      const share = await this.#nest(outer, { ...options, wait: left })
       if (share !== null) return { share }
     }
+  }
+
+  async #obtainRoot(options: CheckedAcquireOptions): Promise<Obtained> {
     const lease = await this.#lease(options)
-    return 'holder' in lease ? lease : { share: Share.root(lease.lease) }
+    return 'holder' in lease ? lease : { share: Share.root(lease.lease, this.#context.engine) }
   }
 
   /** The hold of the same flow that this call nests in, if there is one. */
@@ -62,7 +69,8 @@ export class Obtainer {
     const { key } = this.#addresses[this.#addresses.length - 1] as LockAddress
     if (within !== null) {
       const share = shareOf(within)
-      checkWithin(within, share?.lease.address.key === key, this.#name)
+      const isOurs = share?.instance === this.#context.engine && share.lease.address.key === key
+      checkWithin(within, isOurs, this.#name)
       within.assertHeld()
       return share ?? null
     }
@@ -72,16 +80,22 @@ export class Obtainer {
   /** A share of `outer`; `null` when that ended or was lost while we waited for our turn. */
   async #nest(outer: Share, { wait, signal, ttl }: CheckedAcquireOptions): Promise<Share | null> {
     const share = await nestIn(outer, { wait, signal, clock: this.#context.engine.clock })
+    if (share === null) return null
     try {
       // Only a longer lease than the outer one's takes a round trip; a shorter one never cuts it.
-      if (outer.alive && ttl > share.lease.ttl) await share.lease.extend(ttl)
+      if (ttl > share.lease.ttl) await share.lease.extend(ttl)
     } catch (error) {
-      share.end()
+      this.#leave(share)
       throw error
     }
     if (outer.alive) return share
-    share.end()
+    this.#leave(share)
     return null
+  }
+
+  /** Ends a share that nobody gets. The others may have ended meanwhile, and then it is the last one. */
+  #leave(share: Share): void {
+    if (share.end()) this.#giveBack(share.lease)
   }
 
   /** Takes the lock at every address, in order, all or none. */
@@ -115,6 +129,7 @@ export class Obtainer {
     const began = engine.clock.monotonic()
     const { renew, maxHold } = this.#options
     const wish: LockWish = { address, ttl: options.ttl, renew, maxHold, trace: engine.trace() }
+    engine.acquires(1)
     try {
       const granted = await (options.wait === 0
         ? this.#ask(wish, options.signal)
@@ -123,7 +138,7 @@ export class Obtainer {
       const { lease } = granted
       if (engine.closed) {
         // Closed between the grant and this line.
-        engine.settle(address, lease.owner, { unfinishedUntil: null, ttl: wish.ttl })
+        lease.disown()
         engine.assertOpen()
       }
       lease.start()
@@ -133,6 +148,8 @@ export class Obtainer {
       const holder = error instanceof LockTimeoutError ? error.holder : null
       if (options.wait > 0) this.#tellWaited(address, began, endOf(error), holder)
       throw error
+    } finally {
+      engine.acquires(-1)
     }
   }
 
@@ -141,15 +158,28 @@ export class Obtainer {
     const { engine } = this.#context
     return new Promise((resolve, reject) => {
       const acquisition = new Acquisition(engine, wish)
-      const onAbort = (): void => {
+      let cancelled = false
+      const cancel = (reason: unknown): void => {
+        cancelled = true
         acquisition.abandon()
-        reject(signal?.reason as Error)
+        forget()
+        reject(reason as Error)
       }
+      const onAbort = (): void => cancel(signal?.reason)
       signal?.addEventListener('abort', onAbort, { once: true })
+      const stopWatching = engine.whenClosed(() => cancel(new ClosedError()))
+      const forget = (): void => {
+        signal?.removeEventListener('abort', onAbort)
+        stopWatching()
+      }
       const manners = { join: false, stands: false, yield: false }
       const ended = acquisition.ask(manners, engine.clock.monotonic() + engine.budget).then((result) => {
-        signal?.removeEventListener('abort', onAbort)
-        if (signal?.aborted === true) return
+        forget()
+        if (cancelled) {
+          // Granted in the very moment in which it was cancelled.
+          if (result.kind === 'granted') result.lease.disown()
+          return
+        }
         if (result.kind === 'granted') return resolve({ lease: result.lease })
         acquisition.abandon()
         if (result.kind === 'busy') resolve({ holder: result.holder?.owner ?? null })

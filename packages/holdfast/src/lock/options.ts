@@ -90,7 +90,8 @@ export function checkLockOptions(options: LockOptions = {}): CheckedLockOptions 
   return checked
 }
 
-function checkKey(key: unknown): string {
+/** @throws InvalidArgumentError when `key` is not text, is empty, or has a lone surrogate */
+export function checkKey(key: unknown): string {
   if (typeof key === 'string' && key !== '' && key.isWellFormed()) return key
   throw new InvalidArgumentError('key', key, {
     problem: 'cannot be a key',

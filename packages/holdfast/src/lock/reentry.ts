@@ -34,26 +34,30 @@ export class Reentry {
 /**
  * A nested share of `outer`; waits for its turn when another branch of the flow has one.
  *
+ * @returns `null` when `outer` ended or was lost meanwhile: there is nothing to nest in any more
  * @throws LockTimeoutError after `wait` milliseconds, or the signal's reason
  */
 export function nestIn(
   outer: Share,
   options: { wait: number; signal: AbortSignal | null; clock: Clock },
-): Promise<Share> {
+): Promise<Share | null> {
   if (outer.free) return Promise.resolve(outer.nest())
   const { wait, signal, clock } = options
-  const { name } = outer.lease.address
+  const { lease } = outer
   return new Promise((resolve, reject) => {
     const finish = (settle: () => void): void => {
       timer.cancel()
       leave()
       signal?.removeEventListener('abort', onAbort)
+      lease.signal.removeEventListener('abort', onTurn)
       settle()
     }
+    const onTurn = (): void => finish(() => resolve(outer.alive ? outer.nest() : null))
     const onAbort = (): void => finish(() => reject(signal?.reason as unknown))
-    const leave = outer.waitForTurn(() => finish(() => resolve(outer.nest())))
-    const busy = new LockTimeoutError(name, wait, outer.lease.owner)
+    const leave = outer.waitForTurn(onTurn)
+    const busy = new LockTimeoutError(lease.address.name, wait, lease.owner)
     const timer = clock.setTimer(() => finish(() => reject(busy)), wait, { keepAlive: true })
     signal?.addEventListener('abort', onAbort)
+    lease.signal.addEventListener('abort', onTurn)
   })
 }

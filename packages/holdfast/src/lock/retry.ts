@@ -32,10 +32,11 @@ export function interval(every: Duration = defaults.retryInterval): Retry {
  */
 export function backoff(options: { base?: Duration; max?: Duration } = {}): Retry {
   checkOptions(options, ['base', 'max'], 'backoff')
-  const base = parseDuration(options.base ?? 50, 'backoff.base', delayBounds)
-  const max = parseDuration(options.max ?? 1_000, 'backoff.max', delayBounds)
+  const { base: least = defaults.retryInterval, max: most = defaults.longestRetry } = options
+  const base = parseDuration(least, 'backoff.base', delayBounds)
+  const max = parseDuration(most, 'backoff.max', delayBounds)
   if (max < base) {
-    throw new InvalidArgumentError('backoff.max', options.max ?? max, {
+    throw new InvalidArgumentError('backoff.max', most, {
       problem: `is less than base (${base} ms)`,
       remedy: 'Give a max that is at least as long as base.',
     })

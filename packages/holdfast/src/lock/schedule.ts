@@ -1,12 +1,16 @@
 import type { Clock, Timer } from '../clock.ts'
 
+/** The `heapIndex` of an entry that is in no schedule, and of one whose turn to be called comes in this very moment. */
+const OUT = -1
+const CALLED_NEXT = -2
+
 /** Something that wants to be called at a time. It keeps its own place in the heap, so that it can be taken out cheaply. */
 export interface Scheduled {
   /** Monotonic milliseconds. */
   dueAt: number
   /** Milliseconds by which it may be called early, together with another that is due. */
   early: number
-  /** Its place in the heap; -1 while it is in none. */
+  /** Its place in the heap; negative while it is in none. Begins as -1. */
   heapIndex: number
   /** Called when its time has come; it is out of the schedule then and may be added again. */
   onDue(): void
@@ -34,7 +38,7 @@ export class Schedule {
   /** Adds an entry, or moves it to its new `dueAt`. */
   put(entry: Scheduled, dueAt: number): void {
     entry.dueAt = dueAt
-    if (entry.heapIndex === -1) {
+    if (entry.heapIndex < 0) {
       entry.heapIndex = this.#heap.length
       this.#heap.push(entry)
       this.#rise(entry)
@@ -45,10 +49,13 @@ export class Schedule {
     this.#arm()
   }
 
+  /** Takes an entry out. It is not called, not even when it is due in this moment. */
   remove(entry: Scheduled): void {
-    if (entry.heapIndex === -1) return
-    this.#takeOut(entry)
-    this.#arm()
+    if (entry.heapIndex >= 0) {
+      this.#takeOut(entry)
+      this.#arm()
+    }
+    entry.heapIndex = OUT
   }
 
   #takeOut(entry: Scheduled): void {
@@ -58,7 +65,7 @@ export class Schedule {
       this.#rise(last)
       this.#sink(last)
     }
-    entry.heapIndex = -1
+    entry.heapIndex = OUT
   }
 
   /** Sets the timer when it would come too late, and takes it away when nothing is left. One that comes early costs nothing. */
@@ -89,13 +96,21 @@ export class Schedule {
       first = this.#heap[0]
     ) {
       this.#takeOut(first)
+      first.heapIndex = CALLED_NEXT
       due.push(first)
     }
-    for (const entry of due) {
-      // One that was put back by another's call has a new time.
-      if (entry.heapIndex === -1) entry.onDue()
+    try {
+      for (const entry of due) {
+        // One that another's call put back or took out meanwhile is not called.
+        if (entry.heapIndex !== CALLED_NEXT) continue
+        entry.heapIndex = OUT
+        entry.onDue()
+      }
+    } finally {
+      // One that throws does not take the others along.
+      for (const entry of due) if (entry.heapIndex === CALLED_NEXT) this.put(entry, entry.dueAt)
+      this.#arm()
     }
-    this.#arm()
   }
 
   #place(entry: Scheduled, index: number): void {

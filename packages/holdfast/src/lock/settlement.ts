@@ -16,7 +16,8 @@ const LONGEST_PAUSE = 1_000
 /**
  * Releases an owner again and again, until a release was *answered* with a server time beyond the last moment in which a copy
  * of its acquire could still have been granted. One release is not enough: a copy that was held up on the way may run after
- * it, and would leave a key that nobody holds. Ends by itself when any such key must have expired.
+ * it, and would leave a key that nobody holds. Ends by itself when any such key must have expired, and
+ * when everything was closed.
  */
 export async function settleOwner(
   engine: LockEngine,
@@ -39,8 +40,7 @@ export async function settleOwner(
       pause = Math.min(LONGEST_PAUSE, pause * 2)
     }
     if (clock.monotonic() >= giveUpAt) return
-    await new Promise<void>((resolve) => {
-      clock.setTimer(resolve, pause)
-    })
+    await engine.pause(pause)
+    if (engine.over) return
   }
 }

@@ -7,6 +7,8 @@ import type { Lease } from './lease.ts'
  */
 export class Share {
   readonly lease: Lease
+  /** What made it: holds of two Holdfast instances are strangers, whatever their names. */
+  readonly instance: object
   readonly #root: Share
   /** Living shares of the lease; kept by the root. */
   #count = 0
@@ -15,15 +17,16 @@ export class Share {
   readonly #line: (() => void)[] = []
   #ended = false
 
-  private constructor(lease: Lease, parent: Share | null) {
+  private constructor(lease: Lease, instance: object, parent: Share | null) {
     this.lease = lease
+    this.instance = instance
     this.#parent = parent
     this.#root = parent === null ? this : parent.#root
     this.#root.#count += 1
   }
 
-  static root(lease: Lease): Share {
-    return new Share(lease, null)
+  static root(lease: Lease, instance: object): Share {
+    return new Share(lease, instance, null)
   }
 
   /** Whether a nested call may still build on it. */
@@ -43,11 +46,11 @@ export class Share {
   /** A child, when {@link free}. */
   nest(): Share {
     if (this.#child !== null) throw new Error('a share has one living child')
-    this.#child = new Share(this.lease, this)
+    this.#child = new Share(this.lease, this.instance, this)
     return this.#child
   }
 
-  /** Calls `turn` once when a child can be had; the returned function leaves the line. */
+  /** Calls `turn` once when a child can be had, or when this share has ended; the returned function leaves the line. */
   waitForTurn(turn: () => void): () => void {
     this.#line.push(turn)
     return () => {
@@ -61,6 +64,7 @@ export class Share {
     if (this.#ended) return false
     this.#ended = true
     this.#root.#count -= 1
+    for (const turn of this.#line.splice(0)) turn()
     const parent = this.#parent
     if (parent !== null) {
       parent.#child = null
