@@ -3,8 +3,8 @@
 import { performance } from 'node:perf_hooks'
 
 export interface WaitOptions {
-  /** What is waited for, in words; it stands in the error. */
-  readonly what: string
+  /** What is waited for, in words, for the error; a function is asked only when it comes to that. */
+  readonly what: string | (() => string)
   /** The longest wait in milliseconds. Default 5 000. */
   readonly within?: number
   /** Milliseconds between two looks. Default 5. */
@@ -32,7 +32,11 @@ export async function waitFor<T>(
       lastError = error
     }
     if (performance.now() >= deadline) {
-      throw new Error(`waited ${within} ms for ${what}`, lastError === undefined ? {} : { cause: lastError })
+      const awaited = typeof what === 'string' ? what : what()
+      throw new Error(
+        `waited ${within} ms for ${awaited}`,
+        lastError === undefined ? {} : { cause: lastError },
+      )
     }
     await sleep(every)
   }

@@ -1,6 +1,9 @@
 import { performance } from 'node:perf_hooks'
 
-/** Calls back at a time of `performance.now()`; never early. One callback, one time; set again, it forgets the old. */
+/**
+ * Calls back at a time of `performance.now()`: never early, and late by a part of a millisecond. One callback, one
+ * time: the earliest that was set.
+ */
 export class Alarm {
   readonly #ring: () => void
   #timer: NodeJS.Timeout | undefined
@@ -15,7 +18,8 @@ export class Alarm {
     if (this.#timer !== undefined && this.#due <= due) return
     this.clear()
     this.#due = due
-    this.#timer = setTimeout(() => this.#fire(), Math.max(0, due - performance.now()))
+    // Node's timers count from the start of the loop's turn, in whole milliseconds, and may come early.
+    this.#timer = setTimeout(() => this.#check(), Math.max(1, Math.ceil(due - performance.now())))
   }
 
   clear(): void {
@@ -23,7 +27,7 @@ export class Alarm {
     this.#timer = undefined
   }
 
-  #fire(): void {
+  #check(): void {
     this.#timer = undefined
     if (performance.now() < this.#due) this.set(this.#due)
     else this.#ring()

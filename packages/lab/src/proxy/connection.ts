@@ -5,6 +5,7 @@ import type { Direction, Flow } from './direction.ts'
 import { Pipe } from './pipe.ts'
 import { ReplySide } from './reply-side.ts'
 import { RequestSide } from './request-side.ts'
+import { resetSocket } from './reset-socket.ts'
 import type { Rules } from './rules.ts'
 
 /** One connection through the proxy, as tests see it. */
@@ -189,10 +190,4 @@ class PipeFlow implements Flow {
   delay(ms: number, { jitter = 0 }: { readonly jitter?: number } = {}): void {
     this.#pipe.manner = { kind: 'pass', delay: ms, jitter }
   }
-}
-
-/** RST instead of FIN. A socket that is not connected yet has nothing to reset. */
-function resetSocket(socket: Socket): void {
-  if (socket.connecting || socket.destroyed) socket.destroy()
-  else socket.resetAndDestroy()
 }

@@ -59,6 +59,13 @@ export class HeldCommand implements HeldRequest {
     this.#resolveHeld(command)
   }
 
+  /** Lets it go on its way where it came, if that is still open. */
+  release(): void {
+    if (this.#caught?.connection.isOpen !== true) return
+    // Nobody asked for this reply here; the client hears it, or of the end of its connection.
+    this.deliver().catch(() => {})
+  }
+
   cutConnection(): void {
     this.#caught?.connection.reset()
   }

@@ -20,6 +20,9 @@ export interface PipeEnds {
   reset(): void
 }
 
+/** Within so many milliseconds a receiver that is not stopped has read what it was sent. */
+const READ_WITHIN_MS = 10
+
 /** Above so many waiting bytes the source is read no further, as with a network whose windows are full. */
 const MOST_WAITING_BYTES = 64 * 1024 * 1024
 
@@ -31,6 +34,7 @@ export class Pipe {
   #queue: Parcel[] = []
   #queuedBytes = 0
   #lastDue = 0
+  #lastWriteAt = -Infinity
   #lostBytes = false
   #over = false
 
@@ -127,18 +131,22 @@ export class Pipe {
     const { source, destination } = this.#ends
     if (then !== undefined) this.#over = true
     if (bytes.length > 0 && destination.writable) {
+      this.#lastWriteAt = performance.now()
       const flowsOn = destination.write(bytes)
       if (!flowsOn && then === undefined) source.pause()
     }
     if (then === 'end') destination.end()
-    else if (then === 'reset') this.#resetOnceWritten()
+    else if (then === 'reset') this.#resetOnceRead()
   }
 
-  /** A reset at once would take back what the kernel has not been given yet. */
-  #resetOnceWritten(): void {
-    const { destination } = this.#ends
-    if (!destination.writable) return this.#ends.reset()
-    destination.write(NOTHING, () => this.#ends.reset())
+  /**
+   * A reset makes the receiver forget what it has not read yet, if it notices the reset in a write of its own, or has
+   * not accepted the connection yet. So what went before is given a moment to be read.
+   */
+  #resetOnceRead(): void {
+    const quietFor = performance.now() - this.#lastWriteAt
+    if (quietFor >= READ_WITHIN_MS) return this.#ends.reset()
+    setTimeout(() => this.#ends.reset(), READ_WITHIN_MS - quietFor)
   }
 
   #resumeSource(): void {

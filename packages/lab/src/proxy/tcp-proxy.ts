@@ -14,6 +14,7 @@ import { HeldCommand } from './held-request.ts'
 import type { HeldRequest } from './held-request.ts'
 import { InjectionCounter } from './injection.ts'
 import type { Injection } from './injection.ts'
+import { resetSocket } from './reset-socket.ts'
 import { Rules } from './rules.ts'
 import type { Verdict } from './rules.ts'
 
@@ -76,6 +77,7 @@ export class TcpProxy {
   readonly #rules = new Rules()
   readonly #connections = new Set<Connection>()
   readonly #silent = new Set<Socket>()
+  readonly #heldRequests = new Set<HeldCommand>()
   readonly #context: ConnectionContext
   #listener: Server | undefined
   #isSilent = false
@@ -118,7 +120,7 @@ export class TcpProxy {
   /** RST to both sides of every connection. New ones are accepted as before. */
   resetAll(): void {
     for (const connection of [...this.#connections]) connection.reset()
-    for (const socket of [...this.#silent]) socket.resetAndDestroy()
+    for (const socket of [...this.#silent]) resetSocket(socket)
   }
 
   /**
@@ -186,21 +188,25 @@ export class TcpProxy {
       removeRule()
       return { kind: 'hold', request }
     })
+    this.#heldRequests.add(request)
     return request
   }
 
   /**
    * Everything back to normal: no rules, no delay, connections accepted. What was held goes on its way; connections
-   * that lost bytes, are half-open or were never served are reset.
+   * that lost bytes, are half-open or were never served are reset. A held request whose connection is gone stays with
+   * its handle.
    */
   async heal(): Promise<void> {
     this.#rules.clear()
+    for (const request of this.#heldRequests) request.release()
+    this.#heldRequests.clear()
     for (const direction of [this.toServer, this.toClient]) {
       direction.cancelInjections()
       direction.pass()
     }
     for (const connection of [...this.#connections]) if (connection.isHalfOpen) connection.reset()
-    for (const socket of [...this.#silent]) socket.resetAndDestroy()
+    for (const socket of [...this.#silent]) resetSocket(socket)
     await this.accept()
   }
 

@@ -20,11 +20,13 @@ export class Peer {
   }
 
   async hears(text: string): Promise<void> {
-    await waitFor(() => this.received === text, { what: `${JSON.stringify(text)} (so far ${this.received})` })
+    await waitFor(() => this.received === text, {
+      what: () => `${JSON.stringify(text)} (so far ${this.received})`,
+    })
   }
 
   async meets(fate: 'end' | 'reset'): Promise<void> {
-    await waitFor(() => this.fate === fate, { what: `the connection's ${fate} (so far ${this.fate})` })
+    await waitFor(() => this.fate === fate, { what: () => `the connection's ${fate} (so far ${this.fate})` })
   }
 }
 

@@ -1,0 +1,129 @@
+import { createHoldfast, type Holdfast, type HoldfastOptions } from 'holdfast'
+import { redisStore } from 'holdfast/redis'
+import { connectClient, type ClientKind, type ConnectedClient } from '../../src/clients.ts'
+import { startProxy, type RedisServer, type TcpProxy } from '../../src/index.ts'
+
+export interface SceneOptions extends Omit<HoldfastOptions, 'store' | 'prefix'> {
+  /** Default ioredis. */
+  readonly kind?: ClientKind
+  /** Milliseconds between two tries of the client to reconnect. Default 10. */
+  readonly reconnectAfter?: number
+}
+
+/** Shorter than the default, since `close` waits until what may still arrive cannot arrive any more. */
+export const BUDGET_MS = 600
+
+let scenes = 0
+
+/**
+ * One Holdfast instance whose only way to the server is a proxy, and a look at the server past the proxy. Each has a prefix
+ * of its own.
+ */
+export class Scene {
+  readonly server: RedisServer
+  readonly proxy: TcpProxy
+  readonly client: ConnectedClient
+  readonly hf: Holdfast
+  readonly prefix: string
+  readonly #options: SceneOptions
+  readonly #ends: (() => unknown)[] = []
+
+  private constructor(
+    server: RedisServer,
+    proxy: TcpProxy,
+    client: ConnectedClient,
+    prefix: string,
+    options: SceneOptions,
+  ) {
+    this.server = server
+    this.proxy = proxy
+    this.client = client
+    this.prefix = prefix
+    this.#options = options
+    this.hf = this.#holdfast(client)
+  }
+
+  static async open(server: RedisServer, options: SceneOptions = {}): Promise<Scene> {
+    const proxy = await startProxy({ target: server, record: true })
+    const { kind = 'ioredis', reconnectAfter = 10 } = options
+    const client = await connectClient(kind, proxy.url, { reconnectAfter })
+    return new Scene(server, proxy, client, `scene${(scenes += 1)}:v1`, options)
+  }
+
+  /** A further process; its way to the server is the proxy's (`viaProxy`) or a straight one. */
+  async another({ viaProxy = false } = {}): Promise<Holdfast> {
+    const kind = this.#options.kind ?? 'ioredis'
+    const client = await connectClient(kind, viaProxy ? this.proxy.url : this.server.url)
+    this.#ends.push(() => client.close())
+    const hf = this.#holdfast(client)
+    this.#ends.push(() => hf.close())
+    return hf
+  }
+
+  /** One cycle, so that the server's time and scripts are known and the next call is a single command. */
+  async warmUp(): Promise<void> {
+    const held = await this.hf.lock('warm-up').acquire()
+    await held.release()
+    await this.hf
+      .lock('warm-up')
+      .tryAcquire()
+      .then((again) => again?.release())
+    this.proxy.resetCounts()
+  }
+
+  /** Milliseconds for one operation. */
+  get budget(): number {
+    return Number(this.#options.budget ?? BUDGET_MS)
+  }
+
+  key(name: string): string {
+    return `${this.prefix}:{${name}}:lock`
+  }
+
+  /** The lock's value on the server. */
+  async value(name: string): Promise<string | null> {
+    return (await this.server.command('GET', this.key(name))) as string | null
+  }
+
+  /** The owner in the lock's value. */
+  async owner(name: string): Promise<string | null> {
+    const value = await this.value(name)
+    return value === null ? null : (value.split('#')[0] ?? null)
+  }
+
+  /** Milliseconds left on the server; negative when there is no key (-2) or no expiry (-1). */
+  async left(name: string): Promise<number> {
+    return (await this.server.command('PTTL', this.key(name))) as number
+  }
+
+  /** The last fence that was used. */
+  async lastFence(): Promise<bigint> {
+    return BigInt((await this.server.command('GET', `${this.prefix}:fence`)) as string)
+  }
+
+  /** Every key under the prefix but the last fence's. */
+  async keys(): Promise<string[]> {
+    const keys = (await this.server.command('KEYS', `${this.prefix}:*`)) as string[]
+    return keys.filter((key) => key !== `${this.prefix}:fence`)
+  }
+
+  /** Takes everything down, whatever state it is in. The server stays. */
+  async end(): Promise<void> {
+    this.server.resume()
+    await this.proxy.heal()
+    await this.hf.close()
+    for (const end of this.#ends.reverse()) await end()
+    this.client.close()
+    await this.proxy.close()
+  }
+
+  #holdfast(client: ConnectedClient): Holdfast {
+    const { kind: _kind, reconnectAfter: _reconnectAfter, ...options } = this.#options
+    return createHoldfast({
+      budget: BUDGET_MS,
+      ...options,
+      prefix: this.prefix,
+      store: redisStore(client.client),
+    })
+  }
+}
