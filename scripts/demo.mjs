@@ -9,16 +9,12 @@ const COULD_NOT_START = 2
 
 endWithChildren()
 const args = process.argv.slice(2)
-const storeIsGiven = args.some((arg) => arg === '--store' || arg.startsWith('--store='))
-const wantsSqlite = storeIsGiven && args.some((arg) => arg === 'sqlite' || arg === '--store=sqlite')
+const wantsSqlite = args.includes('--store=sqlite') || args[args.indexOf('--store') + 1] === 'sqlite'
 
 try {
   await ensurePackages()
-  const redis = wantsSqlite ? null : await ensureRedis()
-  if (redis === null && !storeIsGiven) {
-    say('No Redis server can be had here: the demo runs on SQLite instead.')
-    args.push('--store', 'sqlite')
-  }
+  // Without a server the demo itself falls back to SQLite, and says so.
+  if (!wantsSqlite) await ensureRedis()
   const loader = ['--import', join(root, 'build/register.mjs')]
   const main = join(root, 'packages/lab/src/demo/main.ts')
   const { code } = await run(process.execPath, [...loader, main, ...args], { output: 'show' })

@@ -68,19 +68,21 @@ async function step(name, command, args) {
 
 /** @param {readonly string[]} args */
 async function vitest(args) {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-report-'))
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
   const report = join(folder, 'report.json')
   try {
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
     const all = ['run', '--silent=passed-only', ...reporters, ...args]
-    const { code } = await run(bin('vitest'), all, { output: 'show' })
+    // What tests put into the temporary folder goes with ours, also when they were cut short.
+    const env = { ...process.env, TMPDIR: folder }
+    const { code } = await run(bin('vitest'), all, { output: 'show', env })
     const { passed, failed } = readTotals(report)
     totals.passed += passed
     totals.failed += failed
     // An error outside of any test, or a run that was cut short: Vitest says so by its exit code alone.
     if (code !== 0 && failed === 0) totals.failed += 1
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
 }
 

@@ -67,6 +67,8 @@ async function runTests(
 }
 
 describe('the table of mutants', () => {
+  test('is not empty', () => expect(table).not.toEqual([]))
+
   test.each(table)('%s changes text that is there exactly once, and names a test', (name, mutant) => {
     const path = join(root, mutant.file)
     const text = readFileSync(path, 'utf8')
@@ -90,7 +92,7 @@ test.runIf(table.length > 0)(
   CONTROL_MS,
 )
 
-describe.concurrent('a mutant is caught', () => {
+describe.runIf(table.length > 0).concurrent('a mutant is caught', () => {
   test.each(table)(
     '%s',
     async (name, { caughtBy }) => {

@@ -123,6 +123,13 @@ describe('the packed library', () => {
     expect(foreign).toEqual([])
   })
 
+  test('no entry loads another one', () => {
+    const entries = Object.keys(subpaths).map(entryName).join('|')
+    const loads = new RegExp(`["']\\./(${entries})\\.c?js["']`)
+    const code = readdirSync(join(installed, 'dist')).filter((file) => /\.c?js$/.test(file))
+    expect(code.filter((file) => loads.test(readFileSync(join(installed, 'dist', file), 'utf8')))).toEqual([])
+  })
+
   test('is tried where no client is installed', () => {
     const all = readdirSync(join(projects, 'node_modules'))
     expect(all.filter((name) => /redis|valkey|sqlite/.test(name))).toEqual([])

@@ -13,4 +13,9 @@ export default defineConfig({
   sourcemap: false,
   fixedExtension: false,
   plugins: [luaPlugin()],
+  outputOptions: {
+    // The bundler's own helpers in a file of their own: else they land in the entry that needs them, and every other
+    // entry loads that one.
+    codeSplitting: { groups: [{ name: 'runtime', test: /rolldown[\\/]runtime/ }] },
+  },
 })

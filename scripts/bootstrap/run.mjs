@@ -17,6 +17,10 @@ const groups = new Set()
 
 let interrupted = false
 
+/** Waits for the end of our pipe to it, which comes even when we are killed outright, and then kills a process group. */
+const REAPER =
+  "process.stdin.resume().on('end', () => { try { process.kill(-process.argv[1], 'SIGKILL') } catch {} })"
+
 /**
  * @typedef {object} Ended
  * @property {number} code exit code; 128 + signal number when a signal ended it; 127 when it could not start
@@ -43,6 +47,7 @@ export function run(command, args, { output, env = process.env, cwd = root }) {
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', ...streams[output]], detached: true })
     const { pid } = child
     if (pid !== undefined) groups.add(pid)
+    const reaper = startReaper(pid)
     let kept = ''
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (/** @type {string} */ text) => (kept += text))
@@ -54,12 +59,22 @@ export function run(command, args, { output, env = process.env, cwd = root }) {
         killGroup(pid, 'SIGKILL')
         groups.delete(pid)
       }
+      reaper?.kill('SIGKILL')
       const ended = code ?? 128 + (signal === null ? 0 : osConstants.signals[signal])
       const settle = () => resolve({ code: ended, output: kept })
       if (output === 'keep') child.on('close', settle)
       else settle()
     })
   })
+}
+
+/** @param {number | undefined} group */
+function startReaper(group) {
+  if (group === undefined) return undefined
+  const stdio = /** @type {const} */ (['pipe', 'ignore', 'ignore'])
+  const reaper = spawn(process.execPath, ['-e', REAPER, String(group)], { stdio: [...stdio], detached: true })
+  reaper.on('error', () => {})
+  return reaper
 }
 
 /**

@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   })
 
   // @ts-expect-error a duration is a number or text
-  holdfast.lock('order:1', { ttl: true })
+  void (() => holdfast.lock('order:1', { ttl: true }))
 
   if (typeof redisStore !== 'function' || typeof sqliteStore !== 'function')
     throw new Error('a store is missing')

@@ -23,7 +23,7 @@ await lock.run(async () => {
 })
 
 // @ts-expect-error a duration is a number or text
-holdfast.lock('order:1', { ttl: true })
+void (() => holdfast.lock('order:1', { ttl: true }))
 
 if (typeof redisStore !== 'function' || typeof sqliteStore !== 'function')
   throw new Error('a store is missing')
