@@ -135,7 +135,7 @@ export type AcquireResult =
   | { readonly kind: 'late' }
 
 export type ReleaseResult =
-  /** `wokeOther`: another process's waiter was woken and is next. */
+  /** `wokeOther`: another process's waiter is next: it was woken, or, where none can be, has stood for long. */
   | { readonly kind: 'released'; readonly wokeOther: boolean }
   | { readonly kind: 'missing' }
   | { readonly kind: 'other'; readonly holder: Holder }

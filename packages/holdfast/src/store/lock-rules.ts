@@ -1,3 +1,4 @@
+import { bounds } from '../defaults.ts'
 import type { LockAddress } from '../name.ts'
 import type {
   AcquireAsk,
@@ -15,12 +16,6 @@ import { StoreFailure } from './failure.ts'
 import { MAX_FENCE, nextFence } from './fence.ts'
 import { processOf } from './owner.ts'
 import { beatOf, isDead, nextToWake, type QueueEntry } from './wait-queue.ts'
-
-/**
- * How long a process that cannot be woken stands in the queue before the others stand back for it. Measured: with four busy
- * processes nobody starves any more, and as many are served as without.
- */
-const PATIENCE_MS = 500
 
 /** A lock as a store keeps it. It is over when `expires` is reached, whether or not the entry is still there. */
 export interface Lease {
@@ -201,7 +196,7 @@ export class LockRules {
    * not for ever: when another process has stood for long enough, it is its turn.
    */
   #isOthersTurn(queueKey: string): boolean {
-    return this.#others(queueKey).some((entry) => this.#tables.now - entry.place > PATIENCE_MS)
+    return this.#others(queueKey).some((entry) => this.#tables.now - entry.place > bounds.patience)
   }
 
   #wakeNext({ key, queueKey }: LockAddress): boolean {
