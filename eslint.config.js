@@ -3,7 +3,8 @@ import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 export default defineConfig(
-  globalIgnores(['**/dist/', '**/node_modules/', 'coverage/', 'test/consumers/']),
+  // The benchmark has packages of its own, which are not there where only the workspace is installed.
+  globalIgnores(['**/dist/', '**/node_modules/', 'coverage/', 'test/consumers/', 'bench/']),
   {
     files: ['**/*.ts'],
     extends: [js.configs.recommended, tseslint.configs.recommendedTypeChecked],

@@ -12,4 +12,284 @@ export const mutants = {
       test: 'a process that is woken soon after its own release takes the lock, and does not stand back',
     },
   },
+  'no-deadline-timer': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'const end = Math.min(this.#deadline.monotonic, this.#holdEnd)',
+    replacement: 'const end = this.#holdEnd',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/loss.test.ts',
+      test: 'C4: an outage of the store > of 1 ttl: exactly one loss, at the local deadline, with the store still away',
+    },
+  },
+  'no-deadline-check': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: "if (this.#lost === null && this.#phase !== 'released') this.#checkTime()",
+    replacement: '',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/loss.test.ts',
+      test: 'D1: an event loop that was blocked for 1.5 ttl > on the very next line lost is right',
+    },
+  },
+  'signal-waits-for-the-timer': {
+    file: 'packages/holdfast/src/lock/loss-signal.ts',
+    text: `      check()
+      return Reflect.get`,
+    replacement: '      return Reflect.get',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/loss-signal.test.ts',
+      test: 'LossSignal > `aborted` finds out by itself, on the very line',
+    },
+  },
+  'wall-clock-deadline': {
+    file: 'packages/holdfast/src/clock.ts',
+    text: 'Math.min(deadline.monotonic - clock.monotonic(), deadline.wall - clock.wall())',
+    replacement: 'deadline.wall - clock.wall()',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/loss.test.ts',
+      test: 'fault 6: the wall clock is stepped > back by an hour: changes nothing',
+    },
+  },
+  'monotonic-deadline-only': {
+    file: 'packages/holdfast/src/clock.ts',
+    text: 'Math.min(deadline.monotonic - clock.monotonic(), deadline.wall - clock.wall())',
+    replacement: 'deadline.monotonic - clock.monotonic()',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/loss.test.ts',
+      test: 'fault 7: the machine sleeps, and the monotonic clock with it > longer than the lease: lost on the first line afterwards',
+    },
+  },
+  'deadline-from-the-answer': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'this.#moveDeadline(after(sent, ttl - driftAllowance(ttl)))',
+    replacement: `const { clock } = this.#engine
+    const now = { monotonic: clock.monotonic(), wall: clock.wall() }
+    this.#moveDeadline(after(now, ttl - driftAllowance(ttl)))`,
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/granted-lease.test.ts',
+      test: 'renewal > an answer that comes late counts from when the request was sent',
+    },
+  },
+  'renewal-valid-beyond-the-deadline': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'new Attempt(now + budget, Math.min(now + budget, this.#deadline.monotonic))',
+    replacement: 'new Attempt(now + budget, now + budget)',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/granted-lease.test.ts',
+      test: 'renewal > a renewal that arrives after the deadline, while the key still stands, prolongs nothing',
+    },
+  },
+  'retries-come-early': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'renewsFirst && !this.#retrying ?',
+    replacement: 'renewsFirst ?',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/granted-lease.test.ts',
+      test: 'C7: how often it is renewed > a lock in trouble is not tried as often as the one beside it is renewed',
+    },
+  },
+  'renewal-outlives-release': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: `    this.#phase = 'releasing'
+    this.#callOffRenewals()`,
+    replacement: "    this.#phase = 'releasing'",
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/giving-back.test.ts',
+      test: 'release > while a renewal is on its way: the renewal is called off, and its answer changes nothing',
+    },
+  },
+  'max-hold-keeps-the-lock': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: "if (reason === 'max-hold' || this.#grant.unfinishedUntil !== null) this.disown()",
+    replacement: 'if (this.#grant.unfinishedUntil !== null) this.disown()',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/loss.test.ts',
+      test: 'C11: maxHold > a hung holder is aborted, and its lock free, at that very time',
+    },
+  },
+  'repeated-release-is-foreign': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'if (maybeReleased || outcome.doubtful',
+    replacement: 'if (outcome.doubtful',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/giving-back.test.ts',
+      test: 'D11: the network fails at the release > the answer is lost (unanswered): the second try says released',
+    },
+  },
+  'user-error-replaced': {
+    file: 'packages/holdfast/src/lock/lock.ts',
+    text: '      throw ended.error',
+    replacement: '      throw trouble ?? ended.error',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/run-ending.test.ts',
+      test: 'D10: the lock cannot be released, by the network > and the work threw: it rejects with just that, ours rides along unseen',
+    },
+  },
+  'loss-hidden-by-success': {
+    file: 'packages/holdfast/src/lock/lock.ts',
+    text: 'if (trouble instanceof LockLostError) throw trouble',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/run-ending.test.ts',
+      test: 'D10: the lock is found to be gone by the release > and the work returned a value',
+    },
+  },
+  'renewal-by-set': {
+    file: 'packages/holdfast/src/stores/redis/lua/renew.lua',
+    text: "replies[i + 2] = { 'missing' }",
+    replacement: `redis.call('SET', lock, grant, 'PX', ttl)
+    replies[i + 2] = { 'renewed' }`,
+    caughtBy: {
+      file: 'packages/lab/test/holding/renewing.test.ts',
+      test: 'a key that is gone > C3: vanished: known at the next renewal, which never makes it again',
+    },
+  },
+  'renewal-compares-owner-only': {
+    file: 'packages/holdfast/src/stores/redis/lua/renew.lua',
+    text: 'elseif not isGrant(value, grant) then',
+    replacement: 'elseif ownerOf(value) ~= ownerOf(grant) then',
+    caughtBy: {
+      file: 'packages/lab/test/holding/renewing.test.ts',
+      test: 'a key that is gone > C3: emptied and filled by a key of the same owner with another fence: not ours',
+    },
+  },
+  'bare-del': {
+    file: 'packages/holdfast/src/stores/redis/lua/release.lua',
+    text: 'elseif ownerOf(value) ~= owner then',
+    replacement: 'elseif false then',
+    caughtBy: {
+      file: 'packages/lab/test/histories/broken-holders.test.ts',
+      test: 'the checker > finds nothing in ours, in the story of a release that is too late',
+    },
+  },
+  'release-by-name': {
+    file: 'packages/holdfast/src/store/lock-rules.ts',
+    text: `    if (lease.owner !== owner) return { kind: 'other', holder: this.#holder(lease) }
+    this.#tables.dropLease(address.key)
+    return { kind: 'released'`,
+    replacement: `    this.#tables.dropLease(address.key)
+    return { kind: 'released'`,
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/giving-back.test.ts',
+      test: 'D9: release after expiry > leaves the next holder alone',
+    },
+  },
+  'get-then-del': {
+    file: 'packages/holdfast/src/stores/memory/memory-lock-store.ts',
+    text: '    return this.#step(attempt, false, () => this.#rules.release(ask))',
+    replacement: `    const seen = this.#step(attempt, false, () => this.#rules.inspect(ask.address))
+    if (seen.result?.owner !== ask.owner) return this.#step(attempt, false, () => this.#rules.release(ask))
+    await new Promise<void>((resolve) => this.#clock.endOfTurn(resolve))
+    return this.#step(attempt, false, () => {
+      this.#tables.dropLease(ask.address.key)
+      return { kind: 'released', wokeOther: false }
+    })`,
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/giving-back.test.ts',
+      test: 'release > that takes its time does not delete what the next one got meanwhile',
+    },
+  },
+  'setnx-then-expire': {
+    file: 'packages/holdfast/src/stores/redis/lua/acquire.lua',
+    text: "redis.pcall('SET', lock, value, 'NX', 'PX', ARGV[at + 3])",
+    replacement: "redis.pcall('SET', lock, value, 'NX')",
+    caughtBy: {
+      file: 'packages/lab/test/holding/renewing.test.ts',
+      test: 'INV-C1: no key of ours is ever without an expiry: held, renewed, waited for, forced, given back',
+    },
+  },
+  'incr-fence': {
+    file: 'packages/holdfast/src/stores/redis/lua/shared/fence.lua',
+    text: 'local first = math.max(last + 1, nowMicros)',
+    replacement: 'local first = last + 1',
+    caughtBy: {
+      file: 'packages/lab/test/histories/broken-holders.test.ts',
+      test: 'the checker > finds nothing in ours, in the story of a lost counter',
+    },
+  },
+  'forced-release-by-name': {
+    file: 'packages/holdfast/src/stores/redis/lua/force.lua',
+    text: 'elseif ownerOf(value) ~= owner then',
+    replacement: 'elseif false then',
+    caughtBy: {
+      file: 'packages/lab/test/holding/losses.test.ts',
+      test: 'redis > a forced release of an owner who holds no more leaves the next one alone',
+    },
+  },
+  'waits-keep-nothing-alive': {
+    file: 'packages/holdfast/src/lock/contention.ts',
+    text: 'const timer = clock.setTimer(wake, left, { keepAlive: true })',
+    replacement: 'const timer = clock.setTimer(wake, left)',
+    caughtBy: {
+      file: 'packages/lab/test/holding/exiting.test.ts',
+      test: 'D15: a script > on memory that only waits does not end before the wait does',
+    },
+  },
+  'timers-keep-alive': {
+    file: 'packages/holdfast/src/clock.ts',
+    text: 'if (options?.keepAlive !== true) timer.unref()',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/holding/exiting.test.ts',
+      test: 'D15: a script > on memory that still holds a lock ends at once',
+    },
+  },
+  'signal-ends-it-at-once': {
+    file: 'packages/holdfast/src/signals.ts',
+    text: '    void close().finally(() => {',
+    replacement: `    void close()
+    void Promise.resolve().finally(() => {`,
+    caughtBy: {
+      file: 'packages/lab/test/holding/closing.test.ts',
+      test: 'C12: SIGTERM with closeOn > gives all of them back, ends by SIGTERM, and sends nothing afterwards',
+    },
+  },
+  'gaps-renew-at-will': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'Math.max(this.#engine.clock.monotonic(), this.#lastTry + this.#pauseBetweenTries)',
+    replacement: 'this.#engine.clock.monotonic()',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/granted-lease.test.ts',
+      test: 'renewal > a subscription that comes and goes does not make it renew more often than ten times in a ttl',
+    },
+  },
+  'clocks-move-apart': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: '    if (millisecondsUntil(next, clock) > millisecondsUntil(this.#deadline, clock)) this.#deadline = next',
+    replacement: `    if (millisecondsUntil(next, clock) < 0) return
+    const monotonic = Math.max(this.#deadline.monotonic, next.monotonic)
+    this.#deadline = { monotonic, wall: Math.max(this.#deadline.wall, next.wall) }`,
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/loss.test.ts',
+      test: 'fault 7: the machine sleeps, and the monotonic clock with it > is noticed also when the wall clock had been set back before',
+    },
+  },
+  'settling-outlives-close': {
+    file: 'packages/holdfast/src/lock/settlement.ts',
+    text: `    if (engine.over) return
+`,
+    replacement: '',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/closing.test.ts',
+      test: 'C12: close() > does not wait longer than two budgets for what is being tidied up, and gives it up then',
+    },
+  },
+  'close-forgets-asks': {
+    file: 'packages/holdfast/src/lock/engine.ts',
+    text: `    for (const cancel of [...this.#asks]) cancel()
+`,
+    replacement: '',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/closing.test.ts',
+      test: 'C12: close() > waits for an acquire that is under way, whose lock is then not left behind',
+    },
+  },
+  'one-copy-is-enough': {
+    file: 'packages/holdfast/src/lock/settlement.ts',
+    text: '      if (left < 0) return',
+    replacement: '      return',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/settlement.test.ts',
+      test: 'settleOwner > D17: a copy that arrives after the release, within its time, leaves no key behind it',
+    },
+  },
 }

@@ -46,6 +46,17 @@ describe('release', () => {
     expect(() => held.assertHeld()).toThrow('its holder has released it already')
   })
 
+  test('that takes its time does not delete what the next one got meanwhile', async () => {
+    const held = await take({ renew: false })
+    await bench.clock.advance(TTL - driftAllowance(TTL) - 1)
+    const releasing = held.release()
+    bench.clock.blockFor(TTL)
+    const next = await bench.other.lock('a').acquire()
+    await bench.clock.settle()
+    await releasing
+    expect((await bench.other.inspect('a'))?.owner).toBe(next.owner)
+  })
+
   test('asked for twice at once, both are told that it was released', async () => {
     const told = bench.hear('holdfast:lock:released')
     const held = await take()

@@ -89,11 +89,15 @@ describe('renewal', () => {
     expect(held.lost).toBe('unreachable')
   })
 
-  test('a renewal that arrives after the deadline prolongs nothing', async () => {
+  test('a renewal that arrives after the deadline, while the key still stands, prolongs nothing', async () => {
     const held = await take()
-    bench.store.trouble('renew', { arrivesAfter: TTL })
-    await bench.clock.advance(2 * TTL)
+    bench.store.trouble('renew', { arrivesAfter: DEADLINE - TTL / 3 + 5 })
+    await bench.clock.advance(TTL / 3)
+    bench.store.trouble('renew', 'swallowed')
+    await bench.clock.advance(DEADLINE - TTL / 3 + 6)
     expect(held.lost).toBe('unreachable')
+    expect(await bench.other.inspect('a')).not.toBeNull()
+    await bench.clock.advance(TTL - DEADLINE)
     expect(await bench.other.inspect('a')).toBeNull()
   })
 

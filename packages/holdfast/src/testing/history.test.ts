@@ -11,7 +11,7 @@ import type { HeldLike, LockLike } from './history-shapes.ts'
 // The whole way: real calls of a lock, recorded, judged.
 
 const NAMES = ['w1', 'w2', 'w3', 'w4']
-const about = { name: 'lock', ttl: 200, wait: '5s' } as const
+const about = { name: 'lock', ttl: '10s', wait: '30s' } as const
 
 /** Each worker takes the lock ten times and writes to a guarded resource while it has it. */
 async function work(lockFor: (process: string) => LockLike<HeldLike>) {

@@ -43,9 +43,11 @@ export async function runDemo(options: DemoOptions): Promise<boolean> {
   const signals = endOnSignals(() => stage.clear())
   try {
     print(['', `Two accidents, on real processes. Locks: ${stage.storeInWords}. About 20 seconds.`, ''])
+    progress.show('coupons: starting the processes …')
     const coupons = await sellCoupons(stage, (name) => progress.show(`coupons: ${name} …`))
     progress.clear()
     print([...reportCoupons(coupons, width, style), ''])
+    progress.show('payment: starting the processes …')
     const payment = await payOnce(stage, (name) => progress.show(`payment: ${name} …`))
     progress.clear()
     const result = resultOf(stage.locks.store, coupons, payment)

@@ -7,6 +7,7 @@ import { openStore, type OpenedStore, type StoreName } from './stores.ts'
 
 /** What a holder believes, read line by line. Times are those of the machine's monotonic clock. */
 export interface Belief {
+  readonly owner: string
   readonly lost: string | null
   /** Of the signal that was taken when the lock was. */
   readonly aborted: boolean
@@ -56,6 +57,7 @@ function belief(id: number): Belief {
   const { held, signal } = holds[id] as Hold
   const at = machineTime()
   return {
+    owner: held.owner,
     lost: held.lost,
     aborted: signal.aborted,
     abortedNow: held.signal.aborted,

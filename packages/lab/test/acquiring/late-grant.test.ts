@@ -11,8 +11,10 @@ import { settle } from '../support/settling.ts'
  * Method: the server is stopped, or the answer delayed at the proxy, for longer than the lease that was asked for.
  */
 
-const TTL = 1_000
-const PAUSE = 1_500
+const TTL = 500
+const PAUSE = 800
+/** Long enough that the first try is still waited for when its answer comes. */
+const BUDGET = 1_800
 
 let server: RedisServer
 let scene: Scene
@@ -31,7 +33,7 @@ async function pauseServer(): Promise<void> {
 
 describe.each(clientKinds)('%s', (kind) => {
   test('A1: server stopped for longer than the ttl: tryAcquire gives nothing that is over, and its key goes', async () => {
-    scene = await Scene.open(server, { kind, budget: 3_000 })
+    scene = await Scene.open(server, { kind, budget: BUDGET })
     await scene.warmUp()
     await pauseServer()
     const { value: held, error } = await settle(scene.hf.lock('a', { ttl: TTL }).tryAcquire())
@@ -47,7 +49,7 @@ describe.each(clientKinds)('%s', (kind) => {
 })
 
 test('A1: acquire goes on after such a grant, under another owner', async () => {
-  scene = await Scene.open(server, { budget: 3_000 })
+  scene = await Scene.open(server, { budget: BUDGET })
   await scene.warmUp()
   await pauseServer()
   const held = await scene.hf.lock('a', { ttl: TTL, wait: '10s' }).acquire()
@@ -60,7 +62,7 @@ test('A1: acquire goes on after such a grant, under another owner', async () => 
 })
 
 test('A1: only the answer is late: the grant is never handed over', async () => {
-  scene = await Scene.open(server, { budget: 3_000 })
+  scene = await Scene.open(server, { budget: BUDGET })
   await scene.warmUp()
   const late = scene.proxy.delayReplyOf(isAcquire, PAUSE)
   const { value: held, error } = await settle(scene.hf.lock('a', { ttl: TTL }).tryAcquire())
@@ -69,25 +71,25 @@ test('A1: only the answer is late: the grant is never handed over', async () => 
   expect(error).toBeInstanceOf(StoreUnavailableError)
 })
 
-test('the deadline counts from when the request was sent: an acquire whose answer took 400 ms', async () => {
-  scene = await Scene.open(server, { budget: 3_000 })
+test('the deadline counts from when the request was sent: an acquire whose answer took 200 ms', async () => {
+  scene = await Scene.open(server, { budget: BUDGET })
   await scene.warmUp()
-  const late = scene.proxy.delayReplyOf(isAcquire, 400)
+  const late = scene.proxy.delayReplyOf(isAcquire, 200)
   const held = await scene.hf.lock('a', { ttl: TTL, renew: false }).acquire()
   expect(late.count).toBe(1)
   expect(held.remaining()).toBeGreaterThan(0)
-  expect(held.remaining()).toBeLessThanOrEqual(TTL - 400 + 2)
+  expect(held.remaining()).toBeLessThanOrEqual(TTL - 200 + 2)
   // By the local deadline the key is still there, and not the other way round.
   await waitFor(() => held.lost === 'expired', { what: 'the local deadline' })
 })
 
-test('the deadline counts from when the request was sent: a renewal whose answer took 400 ms', async () => {
-  scene = await Scene.open(server, { budget: 3_000 })
+test('the deadline counts from when the request was sent: a renewal whose answer took 200 ms', async () => {
+  scene = await Scene.open(server, { budget: BUDGET })
   await scene.warmUp()
   const held = await scene.hf.lock('a', { ttl: TTL, renew: false }).acquire()
-  const late = scene.proxy.delayReplyOf(isRenew, 400)
+  const late = scene.proxy.delayReplyOf(isRenew, 200)
   await held.extend(TTL)
   expect(late.count).toBe(1)
   expect(held.remaining()).toBeGreaterThan(0)
-  expect(held.remaining()).toBeLessThanOrEqual(TTL - 400 + 2)
+  expect(held.remaining()).toBeLessThanOrEqual(TTL - 200 + 2)
 })

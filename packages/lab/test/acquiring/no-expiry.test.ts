@@ -34,7 +34,7 @@ afterEach(() => scene.end())
 async function use(hf: Holdfast, fraction: () => number, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const name = NAMES[Math.floor(fraction() * NAMES.length)] as string
-    const lock = hf.lock(name, { ttl: 100 + Math.floor(fraction() * 900), wait: 100 })
+    const lock = hf.lock(name, { ttl: 100 + Math.floor(fraction() * 900), wait: 100, renew: false })
     const held: Held | null = await (fraction() < 0.5 ? lock.tryAcquire() : lock.acquire()).catch(() => null)
     if (held === null) continue
     if (fraction() < 0.3) await held.extend(500).catch(() => {})

@@ -132,41 +132,39 @@ describe('SQLite store, several processes', () => {
   test("another's long transactions delay us, within the budget, and never block our event loop", async () => {
     const { locks } = openHere()
     await acquire(locks, 'set up')
-    const worker = await startWorker()
-    const rival = worker.call('keepBusy', dir, 400, 3)
-    let granted = 0
+    const rival = await startWorker()
+    const busyFor = 600
     const standstill = await longestStandstill(async () => {
-      for (let i = 0; i < 3; i += 1) {
-        await worker.next('busy')
-        const began = performance.now()
-        const results = await Promise.all(
-          Array.from({ length: 20 }, (_, n) => acquire(locks, `${i} ${n}`, 2_000)),
-        )
-        granted += results.filter(({ kind }) => kind === 'granted').length
-        const took = performance.now() - began
-        expect(took).toBeGreaterThan(200)
-        expect(took).toBeLessThan(2_100)
+      for (let round = 0; round < 3; round += 1) {
+        await rival.call('keepBusy', dir)
+        let granted = 0
+        const all = Array.from({ length: 20 }, async (_, n) => {
+          if ((await acquire(locks, `${round} ${n}`)).kind === 'granted') granted += 1
+        })
+        await sleep(busyFor)
+        expect(granted).toBe(0)
+        await rival.call('letGo')
+        await Promise.all(all)
+        expect(granted).toBe(20)
       }
     })
-    await rival
-    expect(granted).toBe(60)
-    expect(standstill).toBeLessThan(100)
+    // A driver that waits would stand still for as long as the other is busy; less than that is a loaded machine's.
+    expect(standstill).toBeLessThan(busyFor / 2)
   })
 
   test('a transaction longer than the budget is told as busy, in time', async () => {
     const { locks } = openHere()
     await acquire(locks, 'set up')
-    const worker = await startWorker()
-    const rival = worker.call('keepBusy', dir, 1_000, 1)
-    await worker.next('busy')
+    const rival = await startWorker()
+    await rival.call('keepBusy', dir)
     const began = performance.now()
     await expect(acquire(locks, 'a', 300)).rejects.toMatchObject({
       kind: 'refused',
       outcome: 'not-done',
       reason: 'SQLITE_BUSY',
     })
-    expect(performance.now() - began).toBeLessThan(400)
-    await rival
+    expect(performance.now() - began).toBeLessThan(1_300)
+    await rival.call('letGo')
     expect((await acquire(locks, 'a')).kind).toBe('granted')
   })
 })

@@ -100,17 +100,16 @@ function dyingInCommit(database: Database.Database, dying: () => boolean): Sqlit
   }
 }
 
-/** Keeps the write lock of the database for so long, with pauses, as a long transaction of somebody else's. */
-async function keepBusy(dir: string, ms: number, times: number): Promise<void> {
-  const database = new Database(`${dir}/locks.db`)
-  for (let i = 0; i < times; i += 1) {
-    database.exec('BEGIN IMMEDIATE')
-    tell('busy')
-    await sleep(ms)
-    database.exec('COMMIT')
-    await sleep(20)
-  }
-  database.close()
+let rival: Database.Database | undefined
+
+/** Takes the write lock of the database, as a long transaction of somebody else's, until `letGo`. */
+function keepBusy(dir: string): void {
+  rival ??= new Database(`${dir}/locks.db`)
+  rival.exec('BEGIN IMMEDIATE')
 }
 
-serveWorker({ cycle, dieInCommit, keepBusy })
+function letGo(): void {
+  rival?.exec('COMMIT')
+}
+
+serveWorker({ cycle, dieInCommit, keepBusy, letGo })

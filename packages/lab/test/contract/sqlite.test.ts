@@ -9,7 +9,7 @@ import { systemBench } from './system-bench.ts'
 
 describe.concurrent('lock store contract: sqlite', () => {
   const cases = lockStoreContract({
-    traits: sqliteStore(new Database(':memory:')).traits,
+    traits: { fences: 'clocked', wake: 'poll', clock: 'machine', durable: 'disk' },
     setUp: async () => {
       const dir = mkdtempSync(join(tmpdir(), 'holdfast-contract-'))
       const file = join(dir, 'locks.db')

@@ -106,21 +106,10 @@ describe('npm run demo', () => {
     expect(own.stderr).toMatch(/^No Redis can be had: .*redis-server/)
   })
 
-  test.each([
-    [['--jsn'], 'unknown argument "--jsn"'],
-    [['redis'], 'unknown argument "redis"'],
-    [['--store', 'postgres'], '--store takes redis or sqlite, not "postgres"'],
-    [['--json', '--store'], '--store takes redis or sqlite, not nothing'],
-  ])('%j: exit 2, says what is wrong and what there is', async (args, message) => {
-    const { code, stdout, stderr } = await run(args)
+  test('an unknown argument: exit 2, says what is wrong and what there is', async () => {
+    const { code, stdout, stderr } = await run(['--json', '--jsn'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr.startsWith(`${message}\n\nnpm run demo`)).toBe(true)
-  })
-
-  test('--help: says what there is', async () => {
-    const { code, stdout } = await run(['--help'])
-    expect(code).toBe(0)
-    expect(stdout).toContain('--store redis')
+    expect(stderr.startsWith('unknown argument "--jsn"\n\nnpm run demo')).toBe(true)
   })
 
   test('Ctrl-C in the middle: keys, processes and folders are gone, and the status is kept', async () => {

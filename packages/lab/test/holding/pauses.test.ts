@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ownFolder, removeFolder, sleep, spawnWorker, startRedis, waitFor } from '../../src/index.ts'
 import type { RedisServer, Worker } from '../../src/index.ts'
 import type { Belief } from '../../src/workers/holder.ts'
@@ -27,7 +27,6 @@ afterAll(async () => {
   await server.stop()
   removeFolder(folder)
 })
-afterEach(() => worker.kill())
 
 const stores: Record<string, () => StoreName> = {
   redis: () => ({ redis: server.url }),
@@ -35,20 +34,31 @@ const stores: Record<string, () => StoreName> = {
   memory: () => ({ memory: true }),
 }
 
-async function holder(store: string, options: object = {}): Promise<number> {
-  worker = await spawnWorker(HOLDER)
-  await worker.call('open', stores[store]?.() as unknown as { memory: true }, { prefix: 'pauses:v1' })
-  const { id } = await worker.call<{ id: number }>('acquire', 'a', { ttl: TTL, wait: '10s', ...options })
+let locks = 0
+
+/** A lock in the process of the present store. */
+async function acquire(options: object = {}): Promise<number> {
+  const name = `lock ${(locks += 1)}`
+  const { id } = await worker.call<{ id: number }>('acquire', name, { ttl: TTL, ...options })
   return id
 }
 
 const LOST = { aborted: true, abortedNow: true, asserts: false, remaining: 0 }
 
-describe.each(Object.keys(stores))('%s', (store) => {
+const toldOf = (owner: string): boolean =>
+  worker.events.some(({ event, data }) => event === 'lost' && (data as { owner: string }).owner === owner)
+
+describe.each(Object.entries(stores))('%s', (_, store) => {
+  beforeAll(async () => {
+    worker = await spawnWorker(HOLDER)
+    await worker.call('open', store(), { prefix: 'pauses:v1' })
+  })
+  afterAll(() => worker.kill())
+
   test.each(['lost', 'signal', 'assertHeld'] as const)(
     'D1: the event loop is blocked for 1.5 ttl: %s is right on the very next line',
     async (first) => {
-      const id = await holder(store)
+      const id = await acquire()
       const read = await worker.call<{ first: boolean; belief: Belief }>('blocked', id, 1.5 * TTL, first)
       expect(read).toMatchObject({ first: true, belief: LOST })
       expect(['expired', 'unreachable']).toContain(read.belief.lost)
@@ -56,13 +66,13 @@ describe.each(Object.keys(stores))('%s', (store) => {
   )
 
   test('D1: the event loop is blocked for half a ttl: still held', async () => {
-    const id = await holder(store, { ttl: 3_000 })
+    const id = await acquire({ ttl: 3_000 })
     const read = await worker.call('blocked', id, 1_000, 'lost')
     expect(read).toMatchObject({ first: false, belief: { lost: null, aborted: false, asserts: true } })
   })
 
   test('D1: stopped for 1.5 ttl: right in the first turn after it goes on, and told in it', async () => {
-    const id = await holder(store)
+    const id = await acquire()
     await worker.stop()
     // It lies there already when the process goes on.
     const asked = worker.call<Belief>('belief', id)
@@ -72,13 +82,13 @@ describe.each(Object.keys(stores))('%s', (store) => {
     const belief = await asked
     expect(belief).toMatchObject(LOST)
     expect(['expired', 'unreachable']).toContain(belief.lost)
-    await waitFor(() => worker.events.some(({ event }) => event === 'lost'), { what: 'to be told' })
+    await waitFor(() => toldOf(belief.owner), { what: 'to be told' })
     expect(performance.now() - before).toBeLessThan(SLACK_MS)
     expect(await worker.call('release', id)).toEqual({ released: false, reason: belief.lost })
   })
 
   test('fault 4: stopped between the grant and the first use: the first use is refused', async () => {
-    const id = await holder(store, { renew: false })
+    const id = await acquire({ renew: false })
     await worker.stop()
     await sleep(2 * TTL)
     const asked = worker.call<Belief>('belief', id)

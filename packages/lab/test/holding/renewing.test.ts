@@ -68,6 +68,30 @@ describe.each(clientKinds)('%s', (kind) => {
   })
 })
 
+test('INV-C1: no key of ours is ever without an expiry: held, renewed, waited for, forced, given back', async () => {
+  scene = await Scene.open(server)
+  const other = await scene.another()
+  const seen = new Set<string>()
+  const look = async (): Promise<void> => {
+    const keys = (await server.command('KEYS', `${scene.prefix}:*`)) as string[]
+    for (const key of keys) {
+      seen.add(key)
+      expect(await server.command('PTTL', key), key).not.toBe(-1)
+    }
+  }
+  const held = await scene.hf.lock('a', { ttl: 300 }).acquire()
+  await look()
+  const waiting = other.lock('a').acquire()
+  await waitFor(() => renewals().length > 1, { what: 'renewals' })
+  await look()
+  await held.release()
+  await (await waiting).release()
+  await scene.hf.lock('a').acquire()
+  await other.forceRelease('a')
+  await look()
+  expect(seen).toEqual(new Set([scene.key('a'), `${scene.prefix}:{a}:queue`, `${scene.prefix}:fence`]))
+})
+
 describe('a key that is gone', () => {
   test('C3: vanished: known at the next renewal, which never makes it again', async () => {
     scene = await Scene.open(server)

@@ -40,7 +40,8 @@ export class Scene {
     this.client = client
     this.prefix = prefix
     this.#options = options
-    this.hf = this.#holdfast(client)
+    const { kind: _kind, reconnectAfter: _reconnectAfter, ...rest } = options
+    this.hf = this.#holdfast(client, { budget: BUDGET_MS, ...rest })
   }
 
   static async open(server: RedisServer, options: SceneOptions = {}): Promise<Scene> {
@@ -55,7 +56,7 @@ export class Scene {
     const kind = this.#options.kind ?? 'ioredis'
     const client = await connectClient(kind, viaProxy ? this.proxy.url : this.server.url)
     this.#ends.push(() => client.close())
-    const hf = this.#holdfast(client)
+    const hf = this.#holdfast(client, { budget: this.budget })
     this.#ends.push(() => hf.close())
     return hf
   }
@@ -117,13 +118,7 @@ export class Scene {
     await this.proxy.close()
   }
 
-  #holdfast(client: ConnectedClient): Holdfast {
-    const { kind: _kind, reconnectAfter: _reconnectAfter, ...options } = this.#options
-    return createHoldfast({
-      budget: BUDGET_MS,
-      ...options,
-      prefix: this.prefix,
-      store: redisStore(client.client),
-    })
+  #holdfast(client: ConnectedClient, options: HoldfastOptions): Holdfast {
+    return createHoldfast({ ...options, prefix: this.prefix, store: redisStore(client.client) })
   }
 }

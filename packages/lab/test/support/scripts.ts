@@ -1,5 +1,3 @@
-// Says what an import of a .lua file gives.
-/// <reference path="../../../holdfast/src/stores/redis/lua/lua.d.ts" />
 import acquire from '../../../holdfast/src/stores/redis/lua/acquire.lua'
 import leave from '../../../holdfast/src/stores/redis/lua/leave.lua'
 import release from '../../../holdfast/src/stores/redis/lua/release.lua'

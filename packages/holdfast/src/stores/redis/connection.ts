@@ -16,6 +16,7 @@ export class ConnectionWatch {
   readonly #clock: Clock
   readonly #waiting = new Set<() => void>()
   readonly #listeners: (() => void)[] = []
+  readonly #endListeners: (() => void)[] = []
   /** Grows with each connection that begins. */
   count = 0
   #distrusted = -1
@@ -23,22 +24,31 @@ export class ConnectionWatch {
   readonly #onReady = (): void => {
     this.count += 1
     for (const listener of this.#listeners) listener()
-    const waiting = [...this.#waiting]
-    this.#waiting.clear()
-    for (const proceed of waiting) proceed()
+    this.#proceed()
+  }
+
+  /** Its owner closed it: who waits for a connection finds that out now. */
+  readonly #onEnd = (): void => {
+    this.#proceed()
+    for (const listener of this.#endListeners) listener()
   }
 
   constructor(client: ClientEvents, clock: Clock) {
     this.#client = client
     this.#clock = clock
     client.on('ready', this.#onReady)
+    client.on('end', this.#onEnd)
   }
 
   onConnection(listener: () => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Resolves at the next connection; rejects at `until` (monotonic milliseconds). */
+  onEnd(listener: () => void): void {
+    this.#endListeners.push(listener)
+  }
+
+  /** Resolves at the next connection, or when there will be none; rejects at `until` (monotonic milliseconds). */
   next(until: number, what: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const proceed = (): void => {
@@ -65,6 +75,13 @@ export class ConnectionWatch {
 
   detach(): void {
     this.#client.off('ready', this.#onReady)
+    this.#client.off('end', this.#onEnd)
+  }
+
+  #proceed(): void {
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const proceed of waiting) proceed()
   }
 }
 

@@ -116,6 +116,10 @@ export class IoredisPort implements RedisPort {
     this.#watch.onConnection(listener)
   }
 
+  onEnd(listener: () => void): void {
+    this.#watch.onEnd(listener)
+  }
+
   distrust(): void {
     if (this.#watch.distrust()) this.#client.disconnect(true)
   }

@@ -42,9 +42,11 @@ export class RedisLockStore implements LockStore {
   readonly process: string
   readonly #gatherer: Gatherer
   readonly #wakes: WakeChannel
+  readonly #port: RedisPort
 
   constructor(port: RedisPort, context: StoreContext) {
     this.process = newProcessName(context.randomness)
+    this.#port = port
     const serverClock = new ServerClock(context.clock)
     port.onConnection(() => serverClock.forget())
     this.#gatherer = new Gatherer(port, this.process, context.clock, serverClock)
@@ -114,6 +116,8 @@ export class RedisLockStore implements LockStore {
 
   listen(listener: LockListener): void {
     this.#wakes.listen(listener)
+    // Who waits finds out that the client was closed, instead of at the next poll.
+    this.#port.onEnd(() => listener.gap())
   }
 
   attend(needed: boolean): void {

@@ -8,7 +8,7 @@ export interface NodeRedisLike extends ClientEvents {
   readonly isOpen: boolean
   readonly isReady: boolean
   sendCommand(args: readonly string[]): Promise<unknown>
-  duplicate(): unknown
+  duplicate(overrides?: object): unknown
 }
 
 /** What we use of the connection that it duplicates for us. */
@@ -19,18 +19,29 @@ interface NodeRedisSubscriber extends NodeRedisLike {
   unref(): void
 }
 
-/** Whether a client is of node-redis' make. */
+/** Whether a client is of node-redis' make; also one of a kind that we cannot use. */
 export function isNodeRedis(client: object): client is NodeRedisLike {
   return (
     'sendCommand' in client &&
     typeof client.sendCommand === 'function' &&
-    'isReady' in client &&
-    'isOpen' in client
+    'isOpen' in client &&
+    ('isReady' in client || isCluster(client))
   )
+}
+
+function isCluster(client: object): boolean {
+  return 'getSlotMaster' in client
 }
 
 /** @throws InvalidArgumentError when this client cannot be used, before anything is sent */
 export function checkNodeRedis(client: NodeRedisLike): void {
+  const other = isCluster(client) ? 'a Redis Cluster' : 'getSentinelNode' in client ? 'a Sentinel set' : null
+  if (other !== null) {
+    throw new InvalidArgumentError('client', other === 'a Redis Cluster' ? 'Cluster' : 'Sentinel', {
+      problem: `is a client of ${other}, which this version does not support over node-redis`,
+      remedy: 'Give a client of a single server, made with createClient().',
+    })
+  }
   const { options } = client as { options?: { keyPrefix?: unknown } | undefined }
   const keyPrefix = options?.keyPrefix
   if (keyPrefix === undefined || keyPrefix === '') return
@@ -80,24 +91,21 @@ export class NodeRedisPort implements RedisPort {
     onMessage: (message: string) => void,
     onGap: () => void,
   ): Subscription {
-    const subscriber = this.#client.duplicate() as NodeRedisSubscriber
+    const subscriber = this.#client.duplicate({ disableOfflineQueue: true }) as NodeRedisSubscriber
     let subscribed = false
+    const begin = async (): Promise<void> => {
+      await subscriber.subscribe(channels, onMessage)
+      subscribed = true
+      onGap()
+    }
     subscriber.on('error', () => undefined)
-    // The client subscribes again by itself before it says that it is ready again.
+    // The client subscribes again by itself before it says that it is ready again, but only where it was confirmed before.
     subscriber.on('ready', () => {
       subscriber.unref()
       if (subscribed) onGap()
+      else begin().catch(() => undefined)
     })
-    subscriber
-      .connect()
-      .then(() => subscriber.subscribe(channels, onMessage))
-      .then(
-        () => {
-          subscribed = true
-          onGap()
-        },
-        () => undefined,
-      )
+    subscriber.connect().catch(() => undefined)
     return {
       close: () => {
         if (subscriber.isOpen) subscriber.destroy()
@@ -108,6 +116,10 @@ export class NodeRedisPort implements RedisPort {
 
   onConnection(listener: () => void): void {
     this.#watch.onConnection(listener)
+  }
+
+  onEnd(listener: () => void): void {
+    this.#watch.onEnd(listener)
   }
 
   distrust(): void {

@@ -23,6 +23,8 @@ export interface RedisPort {
   ): Subscription
   /** Called with each new connection of the client: another server may answer from now on. */
   onConnection(listener: () => void): void
+  /** Called when the client was closed by its owner. */
+  onEnd(listener: () => void): void
   /** Makes the client begin another connection, once for each: this one hands replies to the wrong calls. */
   distrust(): void
   /** Takes our listeners off the client. The client itself stays as it is. */

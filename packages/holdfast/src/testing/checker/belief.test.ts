@@ -24,6 +24,14 @@ describe('INV-M2', () => {
     expect(judge(records, 'assert')).toMatchObject({ ok: true, overlaps: [] })
   })
 
+  test('who is told in the moment of its grant never believed', () => {
+    const records = [
+      ...hold({ who: 'a', asked: 0, granted: 1, release: [10, 11] }),
+      ...hold({ who: 'b', asked: 2, granted: 5, lost: 5 }),
+    ]
+    expect(judge(records, 'assert').overlaps).toEqual([])
+  })
+
   test('two who believe at once: both owners, how long, and the four records that show it', () => {
     const verdict = judge(paused)
     expect(verdict.overlaps).toEqual([

@@ -108,5 +108,6 @@ describe('INV-T2', () => {
       ['INV-T2', '60 release-return', '61 assertion'],
     ])
     expect(judge([...held({ release: [50, 60] }), assertion(55, true)]).ok).toBe(true)
+    expect(judge([...held({ release: [50, 60], outcome: 'unknown' }), assertion(61, true)]).ok).toBe(true)
   })
 })

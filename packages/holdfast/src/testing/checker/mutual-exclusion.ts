@@ -1,5 +1,5 @@
-import type { HistoryRecord } from '../history-record.ts'
-import type { Grant, History, Release } from './history.ts'
+import type { HistoryRecord, ReleaseCall, ReleaseReturn } from '../history-record.ts'
+import type { Grant, History } from './history.ts'
 import { earliestExpiry, faultsOf, lastDeadline, ownerOf, validity } from './leases.ts'
 import { fitsInOrder, linearise, type Slot } from './linearise.ts'
 import { judgeStoreOrder } from './store-order.ts'
@@ -91,19 +91,22 @@ interface Leniency {
 
 /** Joins the grants that stand on one lease. A nested hold is none, and two with one fence are two grants of the store. */
 function leasesOf(grants: readonly Grant[]): Grant[][] {
-  const leases = new Map<string, Grant[]>()
+  const leases: Grant[][] = []
+  const byLease = new Map<string, Grant[]>()
   for (const grant of grants) {
     const { within, lease, fence } = grant.returned
     if (within !== null) continue
-    const standsOn = lease === null ? null : leases.get(`${grant.process} ${lease}`)
-    const twin = fence === null || standsOn?.some(({ returned }) => returned.fence === fence) === true
-    if (standsOn !== undefined && standsOn !== null && !twin) standsOn.push(grant)
-    else
-      leases.set(lease === null || standsOn !== undefined ? `id ${grant.id}` : `${grant.process} ${lease}`, [
-        grant,
-      ])
+    const key = `${grant.process} ${lease ?? ''}`
+    const others = lease === null || fence === null ? undefined : byLease.get(key)
+    if (others !== undefined && others.every(({ returned }) => returned.fence !== fence)) {
+      others.push(grant)
+      continue
+    }
+    const alone = [grant]
+    leases.push(alone)
+    if (others === undefined) byLease.set(key, alone)
   }
-  return [...leases.values()]
+  return leases
 }
 
 function slotOf(lease: readonly Grant[], context: Context, leniency: Leniency): Slot {
@@ -118,7 +121,7 @@ function slotOf(lease: readonly Grant[], context: Context, leniency: Leniency): 
     from: first.call.time,
     until: first.returned.time,
     fence: context.fences && leniency.withoutFence !== true ? first.returned.fence : null,
-    confirmed: confirmedBy && { from: confirmedBy.call.time, until: confirmedBy.returned?.time ?? Infinity },
+    confirmed: confirmedBy && { from: confirmedBy.call.time, until: confirmedBy.returned.time },
     expiry:
       expiry === Infinity
         ? null
@@ -127,9 +130,11 @@ function slotOf(lease: readonly Grant[], context: Context, leniency: Leniency): 
   }
 }
 
-function confirmedRelease(lease: readonly Grant[]): Release | null {
-  const releases = lease.at(-1)?.releases ?? []
-  return releases.find(({ returned }) => returned?.outcome === 'released') ?? null
+function confirmedRelease(lease: readonly Grant[]): { call: ReleaseCall; returned: ReleaseReturn } | null {
+  for (const { call, returned } of lease.at(-1)?.releases ?? []) {
+    if (returned?.outcome === 'released') return { call, returned }
+  }
+  return null
 }
 
 /** The fewest grants for which no order fits. Taking grants away never makes an order unfit, so what is found is a proof. */

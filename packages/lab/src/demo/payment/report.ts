@@ -81,6 +81,7 @@ function bareDel({ charges }: PaymentResult, { marks, intruders }: Story): strin
 function lockOnly({ charges }: PaymentResult, { marks }: Story): string {
   const told = marks.some(({ kind }) => kind === 'told')
   if (charges > 1) return `Charged ${charges} times: the pause fell between assertHeld() and the charge.`
+  if (charges === 0) return 'Nobody charged: each holder lost the lock before it could.'
   if (!told) return 'Charged once; no lock was lost this time.'
   return (
     'assertHeld() told the late one before it charged. A pause right after that line would still ' +
