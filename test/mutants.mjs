@@ -280,7 +280,7 @@ export const mutants = {
     replacement: '',
     caughtBy: {
       file: 'packages/holdfast/src/lock/closing.test.ts',
-      test: 'C12: close() > waits for an acquire that is under way, whose lock is then not left behind',
+      test: 'C12: close() > rejects an acquire that is under way, at once, and does not leave its lock behind',
     },
   },
   'one-copy-is-enough': {

@@ -32,6 +32,8 @@ export interface OperationRequest<R> {
   readonly validUntil?: number
   /** Milliseconds, when less than the engine's budget. */
   readonly budget?: number
+  /** At most so many tries. */
+  readonly tries?: number
   /** Whether the process stays alive for it; yes unless said. */
   readonly background?: boolean
 }
@@ -144,7 +146,7 @@ export class LockEngine implements LockListener {
   async release(
     address: LockAddress,
     owner: string,
-    options: { background?: boolean; budget?: number } = {},
+    options: { background?: boolean; budget?: number; tries?: number } = {},
   ): Promise<Outcome<ReleaseResult>> {
     const outcome = await this.operate<ReleaseResult>({
       what: 'release',
@@ -158,9 +160,9 @@ export class LockEngine implements LockListener {
     return outcome
   }
 
-  /** One release in the background, for a lock whose time is over anyway. */
+  /** One release in the background, tried once, for a lock whose time is over anyway. */
   releaseOnce(address: LockAddress, owner: string): void {
-    this.inBackground(this.release(address, owner, { background: true }))
+    this.inBackground(this.release(address, owner, { background: true, tries: 1 }))
   }
 
   /** Releases an owner until no copy of its acquire can be granted any more; in the background. */

@@ -163,7 +163,7 @@ export class Obtainer {
         cancelled = true
         acquisition.abandon()
         forget()
-        reject(reason as Error)
+        reject(reason)
       }
       const onAbort = (): void => cancel(signal?.reason)
       signal?.addEventListener('abort', onAbort, { once: true })

@@ -31,6 +31,8 @@ export interface OperationPlan<R> {
   readonly budget: number
   /** Monotonic milliseconds after which the store must not act, when that is before the budget's end. */
   readonly validUntil?: number
+  /** At most so many tries; as many as the budget allows when left out. */
+  readonly tries?: number
   /** Whether the process stays alive for it. */
   readonly keepAlive: boolean
   readonly ask: (attempt: Attempt) => Promise<Answer<R>>
@@ -79,9 +81,9 @@ export class Operation<R> {
   }
 
   #try(): void {
-    const { clock, budget, keepAlive, ask, validUntil = Infinity } = this.#plan
+    const { clock, budget, keepAlive, ask, validUntil = Infinity, tries = Infinity } = this.#plan
     const now = clock.monotonic()
-    if (this.#until - now < SHORTEST_TRY_MS) return this.#giveUp()
+    if (this.#until - now < SHORTEST_TRY_MS || this.#attempts.length >= tries) return this.#giveUp()
     const attempt = new Attempt(this.#until, Math.min(now + budget, validUntil))
     this.#attempts.push(attempt)
     this.#unanswered += 1
