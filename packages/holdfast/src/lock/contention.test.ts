@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { bounds } from '../defaults.ts'
-import type { Holdfast } from '../holdfast.ts'
+import { createHoldfast, type Holdfast } from '../holdfast.ts'
 import { lockAddress } from '../name.ts'
 import { Attempt } from '../store/attempt.ts'
 import { OwnerMint } from '../store/owner.ts'
@@ -252,6 +252,36 @@ describe('many waiters of one process', () => {
     first.abort()
     await bench.clock.settle()
     expect(second.held).not.toBeNull()
+  })
+})
+
+describe('many processes', () => {
+  /** The most of the times that lie within so many milliseconds. */
+  const mostWithin = (ms: number, times: readonly number[]): number =>
+    Math.max(...times.map((first) => times.filter((at) => at >= first && at <= first + ms).length))
+
+  test('D8: 200 of them never come in a rush: not by their polls, and not when a lease ends of which all know', async () => {
+    const { clock, store } = bench
+    await bench.other.lock('a', { ttl: 3_000, renew: false }).acquire()
+    const began = now()
+    const all = Array.from({ length: 200 }, (_, n) =>
+      createHoldfast({ clock, store, randomness: seededRandomness(100 + n) }),
+    )
+    let got = 0
+    for (const hf of all) {
+      const waits = hf.lock('a', { wait: 60_000 }).run(async () => {
+        got += 1
+        await later(60_000)
+      })
+      waits.catch(() => undefined)
+    }
+    await pass(10_000)
+    expect(got).toBe(1)
+    // The very first asks are as their callers were.
+    const asks = store.times('acquire').filter((at) => at > began)
+    expect(asks.length).toBeGreaterThan(200 * 8)
+    expect(asks.length).toBeLessThan(200 * 10 * 5)
+    expect(mostWithin(5, asks)).toBeLessThan(100)
   })
 })
 

@@ -10,7 +10,8 @@ import { Scene } from '../support/scene.ts'
  * the server itself, at random, under two processes that contend.
  */
 
-const TTL = 1_500
+/** Long, so that what is left of it after a slow renewal is more than a busy machine's stalls. */
+const TTL = 2_500
 
 let server: RedisServer
 let scene: Scene
@@ -23,14 +24,14 @@ afterEach(() => scene.end())
 
 describe.each(clientKinds)('%s', (kind) => {
   test("fault 35: replies after 0.4 ttl and more: a lock stays held, and its deadline is before the server's", async () => {
-    scene = await Scene.open(server, { kind, budget: 2_000 })
+    scene = await Scene.open(server, { kind, budget: 4_000 })
     await scene.warmUp()
     scene.proxy.toServer.delay(0.2 * TTL, { jitter: 0.05 * TTL })
     scene.proxy.toClient.delay(0.2 * TTL, { jitter: 0.05 * TTL })
     const held = await scene.hf.lock('a', { ttl: TTL }).acquire()
     expect(held.remaining()).toBeLessThan(0.6 * TTL)
     let looks = 0
-    for (const end = performance.now() + 3 * TTL; performance.now() < end; looks += 1) {
+    for (const end = performance.now() + 2 * TTL; performance.now() < end; looks += 1) {
       const remaining = held.remaining()
       const left = await scene.left('a')
       // While the holder believes, the server keeps it for him.

@@ -16,6 +16,8 @@ import { SentTwiceError, type PortReply, type RedisPort } from './port.ts'
 interface Sent {
   readonly command: readonly string[]
   reply(reply: unknown, sameConnection?: boolean): void
+  /** With whatever id stands in it. */
+  replyRaw(reply: unknown): void
   fail(error: unknown): void
 }
 
@@ -26,6 +28,7 @@ let clock: VirtualClock
 let sent: Sent[]
 let waits: number[]
 let connected: boolean
+let distrusted: number
 let connect: () => void
 let gatherer: Gatherer
 let serverClock: ServerClock
@@ -35,6 +38,7 @@ beforeEach(() => {
   sent = []
   waits = []
   connected = true
+  distrusted = 0
   const waiting: (() => void)[] = []
   connect = () => {
     connected = true
@@ -53,11 +57,12 @@ beforeEach(() => {
           command,
           reply: (reply, sameConnection = true) =>
             resolve({ reply: id === undefined ? reply : withId(reply, id), sameConnection }),
+          replyRaw: (reply) => resolve({ reply, sameConnection: true }),
           fail: reject,
         })
       })
     },
-    distrust: () => {},
+    distrust: () => (distrusted += 1),
   } as RedisPort
   serverClock = new ServerClock(clock)
   gatherer = new Gatherer(port, 'process', clock, serverClock)
@@ -147,7 +152,11 @@ describe('a call', () => {
     ])
     nth(1).reply(answers(['released', '0'], ['missing'], ['other', 'x', '5']))
     await clock.settle()
-    expect(all.map(({ answer }) => answer?.result)).toEqual([['released', '0'], ['missing'], ['other', 'x', '5']])
+    expect(all.map(({ answer }) => answer?.result)).toEqual([
+      ['released', '0'],
+      ['missing'],
+      ['other', 'x', '5'],
+    ])
   })
 
   test('does not wait for the answer to an earlier one', async () => {
@@ -372,6 +381,21 @@ describe('failure', () => {
       expect(ended.answer?.result ?? []).toEqual([])
     },
   )
+
+  test('a reply to another call is never taken for its own: unknown, and the connection is given up', async () => {
+    const first = await busy()
+    const a = add(release, 'a')
+    await clock.settle()
+    const b = add(release, 'b')
+    await clock.settle()
+    const reply = answers(['released', '0'])
+    nth(1).replyRaw([SERVER_MS, 'the id of another', ...reply.slice(1)])
+    await clock.settle()
+    expect(a.answer).toBeNull()
+    expect(a.failure).toMatchObject({ outcome: 'unknown', reason: 'mixed-up' })
+    expect(distrusted).toBe(1)
+    expect([first.failure, b.failure]).toEqual([null, null])
+  })
 
   test('when TIME cannot be had nothing was sent', async () => {
     const ended = add(acquire, 'a', { expires: true })

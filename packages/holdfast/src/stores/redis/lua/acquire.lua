@@ -5,6 +5,7 @@
 -- Reply: server ms, call, then per item an array:
 --        granted FENCE | mine FENCE | busy VALUE PTTL | turn | late | error MESSAGE
 --- @include shared/now
+--- @include shared/read
 --- @include shared/value
 --- @include shared/queue
 --- @include shared/fence
@@ -41,9 +42,9 @@ local function consider(i)
   if now > notAfter then
     return { 'late' }
   end
-  local value = redis.pcall('GET', lock)
-  if errorOf(value) then
-    return { 'error', errorOf(value) }
+  local value, failure = readString(lock)
+  if failure then
+    return { 'error', failure }
   end
   if value then
     if ownerOf(value) == owner then

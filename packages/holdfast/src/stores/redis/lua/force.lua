@@ -3,6 +3,7 @@
 -- ARGV: call, process, wake channel prefix, fence retention ms, then per item: owner
 -- Reply: server ms, call, then per item an array: forced FENCE | missing | other VALUE PTTL | error MESSAGE
 --- @include shared/now
+--- @include shared/read
 --- @include shared/value
 --- @include shared/queue
 --- @include shared/fence
@@ -31,9 +32,9 @@ end
 
 for i = 1, (#KEYS - 1) / 2 do
   local lock, queue, owner = KEYS[2 * i], KEYS[2 * i + 1], ARGV[4 + i]
-  local value = redis.pcall('GET', lock)
-  if errorOf(value) then
-    replies[i + 2] = { 'error', errorOf(value) }
+  local value, failure = readString(lock)
+  if failure then
+    replies[i + 2] = { 'error', failure }
   elseif not value then
     replies[i + 2] = { 'missing' }
   elseif ownerOf(value) ~= owner then

@@ -3,14 +3,15 @@
 -- ARGV: call, process, wake channel prefix, then per item: owner
 -- Reply: server ms, call, then per item an array: released WOKE(0|1) | missing | other VALUE PTTL | error MESSAGE
 --- @include shared/now
+--- @include shared/read
 --- @include shared/value
 --- @include shared/queue
 local replies = { digits(now), ARGV[1] }
 for i = 1, #KEYS / 2 do
   local lock, queue, owner = KEYS[2 * i - 1], KEYS[2 * i], ARGV[3 + i]
-  local value = redis.pcall('GET', lock)
-  if errorOf(value) then
-    replies[i + 2] = { 'error', errorOf(value) }
+  local value, failure = readString(lock)
+  if failure then
+    replies[i + 2] = { 'error', failure }
   elseif not value then
     replies[i + 2] = { 'missing' }
   elseif ownerOf(value) ~= owner then

@@ -3,16 +3,17 @@
 -- ARGV: call, then per item: OWNER#FENCE, ttl ms, not after ms
 -- Reply: server ms, call, then per item an array: renewed | missing | other VALUE PTTL | late | error MESSAGE
 --- @include shared/now
+--- @include shared/read
 --- @include shared/value
 local replies = { digits(now), ARGV[1] }
 for i = 1, #KEYS do
   local lock, at = KEYS[i], 1 + 3 * (i - 1)
   local grant, ttl, notAfter = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local value = redis.pcall('GET', lock)
+  local value, failure = readString(lock)
   if now > notAfter then
     replies[i + 2] = { 'late' }
-  elseif errorOf(value) then
-    replies[i + 2] = { 'error', errorOf(value) }
+  elseif failure then
+    replies[i + 2] = { 'error', failure }
   elseif not value then
     replies[i + 2] = { 'missing' }
   elseif not isGrant(value, grant) then
