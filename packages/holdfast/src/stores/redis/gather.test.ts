@@ -76,7 +76,6 @@ function withId(reply: unknown, id: string): unknown {
 
 const kindOf = (name: string, order: number, group = ''): CallKind => ({
   script: { name, source: `source of ${name}`, sha1: `sha of ${name}` },
-  group,
   keys: group === '' ? [] : [`${group}:fence`],
   args: ['shared'],
   order,
@@ -98,8 +97,8 @@ function add(kind: CallKind, name: string, { expires = false, budget = 1_000 } =
     keys: [`{${name}}:lock`],
     attempt,
     expires,
-    args: (notAfter) => [name, String(notAfter)],
-    settle: (answer) => (ended.answer = answer),
+    write: (args, notAfter) => void args.push(name, String(notAfter)),
+    settle: (result, serverTime, maybeTwice) => (ended.answer = { result, serverTime, maybeTwice }),
     fail: (failure) => (ended.failure = failure as StoreFailure),
   }
   gatherer.add(kind, item)
@@ -147,7 +146,11 @@ describe('a call', () => {
     ])
     nth(1).reply(answers(['released', '0'], ['missing'], ['other', 'x', '5']))
     await clock.settle()
-    expect(all.map(({ answer }) => answer?.result)).toEqual([['released', '0'], ['missing'], ['other', 'x', '5']])
+    expect(all.map(({ answer }) => answer?.result)).toEqual([
+      ['released', '0'],
+      ['missing'],
+      ['other', 'x', '5'],
+    ])
   })
 
   test('does not wait for the answer to an earlier one', async () => {
