@@ -23,6 +23,13 @@ export interface EngineParts {
   readonly traceId: (() => string | undefined) | null
 }
 
+/** How a release is sent, where it differs: not keeping the process alive, in less time (milliseconds), in fewer tries. */
+export interface ReleaseOptions {
+  readonly background?: boolean
+  readonly budget?: number
+  readonly tries?: number
+}
+
 /** What all locks of one Holdfast instance share: the store, the schedule, who holds, who waits, what is being tidied up. */
 export class LockEngine implements LockListener {
   readonly store: LockStore
@@ -127,7 +134,7 @@ export class LockEngine implements LockListener {
   release(
     address: LockAddress,
     owner: string,
-    options: { background?: boolean; budget?: number } = {},
+    options: ReleaseOptions = {},
   ): Promise<Outcome<ReleaseResult>> {
     return new Promise((resolve) => this.startRelease({ address, owner }, options, resolve))
   }
@@ -135,12 +142,12 @@ export class LockEngine implements LockListener {
   /** As {@link release}, for those who need no promise of it. */
   startRelease(
     ask: OwnerAsk,
-    { background = false, budget }: { background?: boolean; budget?: number },
+    { budget, ...how }: ReleaseOptions,
     settle: (outcome: Outcome<ReleaseResult>) => void,
   ): void {
     const plan: OperationPlan<ReleaseResult> = {
       what: 'release',
-      background,
+      ...how,
       ask: (attempt) => this.store.release(ask, attempt),
     }
     this.operation(plan, budget).start((outcome) => {
@@ -156,9 +163,9 @@ export class LockEngine implements LockListener {
     else this.contentions.get(key)?.nudge()
   }
 
-  /** One release in the background, for a lock whose time is over anyway. */
+  /** One release in the background, tried once, for a lock whose time is over anyway. */
   releaseOnce(address: LockAddress, owner: string): void {
-    this.inBackground(this.release(address, owner, { background: true }))
+    this.inBackground(this.release(address, owner, { background: true, tries: 1 }))
   }
 
   /** Releases an owner until no copy of its acquire can be granted any more; in the background. */

@@ -157,6 +157,8 @@ describe('D9: release after expiry', () => {
       await bench.clock.advance(TTL)
       bench.store.trouble('release', trouble)
       expect(await held.release()).toEqual({ released: false, reason: 'expired' })
+      await bench.clock.advance(10 * BUDGET)
+      expect(bench.store.count('release')).toBe(1)
     },
   )
 

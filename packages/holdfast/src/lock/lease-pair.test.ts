@@ -74,10 +74,13 @@ describe('L10: alsoPrefix', () => {
 
   test('F1: the fence is the higher of both, and rises from holder to holder', async () => {
     const fences: bigint[] = []
-    for (let i = 0; i < 5; i += 1) {
+    // Now one prefix leads, now the other: time stands still, and each grant takes one fence.
+    for (const [round, ahead] of [old, later, old, later].entries()) {
+      for (let i = 0; i < 50 + 100 * round; i += 1) await ahead.lock('b').run(() => undefined)
       const held = await hold()
-      const halves = [(await old.inspect('a'))?.fence ?? 0n, (await later.inspect('a'))?.fence ?? 0n]
-      expect(held.fence).toBe((halves[0] as bigint) > (halves[1] as bigint) ? halves[0] : halves[1])
+      const halves = [(await old.inspect('a'))?.fence ?? 0n, (await later.inspect('a'))?.fence ?? 0n] as const
+      expect(halves[0]).not.toBe(halves[1])
+      expect(held.fence).toBe(halves[0] > halves[1] ? halves[0] : halves[1])
       fences.push(held.fence)
       await held.release()
     }

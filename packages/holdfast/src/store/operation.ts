@@ -37,6 +37,8 @@ export interface OperationPlan<R> {
   readonly isLate?: (result: R) => boolean
   /** Monotonic milliseconds after which the store must not act, when that is before the budget's end. */
   readonly validUntil?: number
+  /** At most so many tries; as many as the budget allows when left out. */
+  readonly tries?: number
   /** Whether the process need not stay alive for it. */
   readonly background?: boolean
 }
@@ -90,10 +92,10 @@ export class Operation<R> {
   }
 
   #try(): void {
-    const { validUntil } = this.#plan
+    const { validUntil, tries = Infinity } = this.#plan
     const now = this.#context.clock.monotonic()
     const left = this.#until - now
-    if (left < SHORTEST_TRY_MS) return this.#giveUp()
+    if (left < SHORTEST_TRY_MS || this.#attempts.length >= tries) return this.#giveUp()
     const end = now + this.#budget
     const attempt = new Attempt(this.#until, validUntil === undefined ? end : Math.min(end, validUntil))
     this.#attempts.push(attempt)

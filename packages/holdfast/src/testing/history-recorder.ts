@@ -18,6 +18,7 @@ export function machineTime(): number {
 export interface HistoryRecorderOptions {
   /** Names this process. No other of the history may have the name, not even one that was restarted. */
   readonly process: string
+  /** Where the records go. */
   readonly log: HistoryLog
   /** For the recorder's own timers, and for its time unless `time` is given. The machine's when left out. */
   readonly clock?: Clock

@@ -29,8 +29,11 @@ export type ReleaseAnswer =
 
 /** What may be asked for in one call. Handed on to the lock as it is. */
 export interface AskOptions<H> {
+  /** Ends the waiting. */
   readonly signal?: AbortSignal
+  /** Waits at most so long, instead of what the lock was made with. */
   readonly wait?: Duration
+  /** Asks for this lease, instead of what the lock was made with. */
   readonly ttl?: Duration
   /** The hold that the new one is nested in. */
   readonly within?: H

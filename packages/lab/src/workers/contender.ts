@@ -86,12 +86,13 @@ async function contend(ms: number): Promise<void> {
 async function work(hold: RecordedHold<HeldLike>): Promise<void> {
   write(hold)
   await sleep(5 + Math.random() * 25)
-  write(hold)
   try {
     hold.assertHeld()
   } catch {
     // It is recorded; this process goes on as if nothing were.
   }
+  // Right before it lets go: who is stopped while it holds writes when it goes on.
+  write(hold)
   await hold.release().catch(() => null)
 }
 

@@ -92,8 +92,7 @@ class NaiveHold implements HeldLike {
   async release(): Promise<boolean> {
     clearInterval(this.#renewing)
     const { key, owner } = this.#parts
-    const { call } = this.#connection
-    const send = call.bind(this.#connection)
+    const send = (...command: (string | number)[]) => this.#connection.call(...command)
     if (this.#kind === 'bare-del') return (await send('DEL', key)) === 1
     if (this.#kind === 'get-then-del')
       return (await send('GET', key)) === owner && (await send('DEL', key)) === 1

@@ -1,4 +1,4 @@
-import type { Held } from 'holdfast'
+import type { Duration, Held } from 'holdfast'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { clientKinds } from '../../src/clients.ts'
 import { sleep, startRedis, waitFor, type HeldRequest, type RedisServer } from '../../src/index.ts'
@@ -25,7 +25,7 @@ afterAll(() => server.stop())
 afterEach(() => scene.end())
 
 /** A lock that was asked for twice; the first copy is still on its way. */
-async function askedTwice(ttl: string | number = '30s'): Promise<{ held: Held; copy: HeldRequest }> {
+async function askedTwice(ttl: Duration = '30s'): Promise<{ held: Held; copy: HeldRequest }> {
   const copy = scene.proxy.holdRequest(isAcquire)
   const asked = scene.hf.lock('a', { ttl }).acquire()
   await copy.held

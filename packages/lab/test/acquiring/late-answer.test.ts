@@ -50,7 +50,11 @@ beforeEach(() => {
   owners = new Set()
   hf = createHoldfast({ store: scripted(memoryStore()), clock, budget: BUDGET })
 })
-afterEach(() => hf.close())
+afterEach(async () => {
+  const closed = hf.close()
+  await clock.advance(2 * BUDGET)
+  await closed
+})
 
 test('granted without an answer, then late: asked again, and got with the same owner', async () => {
   answers = ['silent', 'late']

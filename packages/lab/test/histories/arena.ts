@@ -77,7 +77,7 @@ export class Arena {
       const owner = (await this.#hf.inspect(this.name))?.owner
       return this.#workers.find(({ pid, running }) => running && owner?.endsWith(`:${pid}`))
     }
-    return waitFor(find, { what: 'somebody to hold the lock' }) as Promise<Worker>
+    return waitFor<Worker | undefined>(find, { what: 'somebody to hold the lock' })
   }
 
   /** Stops the holder for so long; recorded. It may have let go in the very moment: then another is tried. */

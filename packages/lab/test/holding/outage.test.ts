@@ -34,10 +34,9 @@ let locks = 0
 beforeAll(async () => {
   server = await startRedis()
   workers = await Promise.all(clientKinds.map(() => spawnWorker(HOLDER, STRICT)))
-  const openings = clientKinds.map((client, i) =>
-    workers[i]?.call('open', { redis: server.url, client }, { prefix: 'outage:v1' }),
-  )
-  await Promise.all(openings)
+  const open = (worker: Worker, i: number) =>
+    worker.call('open', { redis: server.url, client: clientKinds[i] }, { prefix: 'outage:v1' })
+  await Promise.all(workers.map(open))
 })
 afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.kill()))

@@ -61,14 +61,11 @@ export class Scene {
     return hf
   }
 
-  /** One cycle, so that the server's time and scripts are known and the next call is a single command. */
+  /** So that the server's time is known to us, our scripts to the server, and the next call is a single command. */
   async warmUp(): Promise<void> {
     const held = await this.hf.lock('warm-up').acquire()
+    await held.extend('1m')
     await held.release()
-    await this.hf
-      .lock('warm-up')
-      .tryAcquire()
-      .then((again) => again?.release())
     this.proxy.resetCounts()
   }
 

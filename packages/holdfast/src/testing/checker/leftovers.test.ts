@@ -92,6 +92,12 @@ describe('INV-H2: releases', () => {
     ])
   })
 
+  test('also when both were granted to one process, under owners of their own', () => {
+    const stale = hold({ who: 'a', process: 'p', asked: 0, granted: 1, ttl: 100, release: [300, 301] })
+    const next = hold({ who: 'b', process: 'p', asked: 200, granted: 201 })
+    expect(judge([...stale, ...next]).ok).toBe(false)
+  })
+
   test('a release that claims nothing is fine', () => {
     for (const outcome of ['unconfirmed', 'not-held', 'unknown', 'error'] as const) {
       const stale = hold({ who: 'a', asked: 0, granted: 1, ttl: 100, release: [300, 301], outcome })

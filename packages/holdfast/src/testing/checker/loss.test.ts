@@ -81,6 +81,8 @@ describe('INV-T1', () => {
       ['INV-T1', '2 acquire-return', '60 renewal'],
     ])
     expect(judge([...held({ release: [70, 71], renews: false }), renewal(555, 500)]).ok).toBe(true)
+    const silent = hold({ who: 'a', asked: 0, granted: 2, ttl: 100, renews: false, release: [70, 71] })
+    expect(judge([...silent, renewal(98)]).ok).toBe(true)
   })
 })
 
