@@ -99,8 +99,8 @@ export const mutants = {
   },
   'max-hold-keeps-the-lock': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: "if (reason === 'max-hold' || this.#grant.unfinishedUntil !== null) this.disown()",
-    replacement: 'if (this.#grant.unfinishedUntil !== null) this.disown()',
+    text: "if (reason === 'max-hold' || this.#unfinishedUntil !== null) this.disown()",
+    replacement: 'if (this.#unfinishedUntil !== null) this.disown()',
     caughtBy: {
       file: 'packages/holdfast/src/lock/loss.test.ts',
       test: 'C11: maxHold > a hung holder is aborted, and its lock free, at that very time',
@@ -108,7 +108,7 @@ export const mutants = {
   },
   'repeated-release-is-foreign': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: 'if (maybeReleased || outcome.doubtful',
+    text: 'if (this.#maybeReleased || outcome.doubtful',
     replacement: 'if (outcome.doubtful',
     caughtBy: {
       file: 'packages/holdfast/src/lock/giving-back.test.ts',
@@ -154,7 +154,7 @@ export const mutants = {
   },
   'bare-del': {
     file: 'packages/holdfast/src/stores/redis/lua/release.lua',
-    text: 'elseif ownerOf(value) ~= owner then',
+    text: 'elseif not isOwnedBy(value, ARGV[3 + i]) then',
     replacement: 'elseif false then',
     caughtBy: {
       file: 'packages/lab/test/histories/broken-holders.test.ts',
@@ -190,7 +190,7 @@ export const mutants = {
   },
   'setnx-then-expire': {
     file: 'packages/holdfast/src/stores/redis/lua/acquire.lua',
-    text: "redis.pcall('SET', lock, value, 'NX', 'PX', ARGV[at + 3])",
+    text: "redis.pcall('SET', lock, value, 'NX', 'PX', ttl)",
     replacement: "redis.pcall('SET', lock, value, 'NX')",
     caughtBy: {
       file: 'packages/lab/test/holding/renewing.test.ts',

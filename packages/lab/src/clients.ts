@@ -60,7 +60,7 @@ async function connectIoredis(kind: ClientKind, client: IoredisLike): Promise<Co
   return {
     kind,
     client,
-    send: (command, ...args) => client.call(command, ...args),
+    send: (command, ...args) => client.call(command, args),
     close: () => client.disconnect(),
   }
 }

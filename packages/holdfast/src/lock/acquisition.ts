@@ -1,9 +1,10 @@
 import { millisecondsUntil, after } from '../clock.ts'
 import { bounds, driftAllowance } from '../defaults.ts'
 import type { LockAddress } from '../name.ts'
-import type { AcquireResult, Holder, QueueManners } from '../store/contract.ts'
+import type { Attempt } from '../store/attempt.ts'
+import type { AcquireResult, Answer, Holder, QueueManners } from '../store/contract.ts'
 import { StoreFailure } from '../store/failure.ts'
-import type { Operation, Outcome } from '../store/operation.ts'
+import type { Operation, OperationPlan, Outcome } from '../store/operation.ts'
 import type { LockEngine } from './engine.ts'
 import { GrantedLease } from './granted-lease.ts'
 
@@ -26,14 +27,22 @@ export type AskResult =
 /** Dead owners of our own that are cleared out of the way within one ask. More than one is rare. */
 const MOST_CLEARED = 3
 
+/** Of one who asks and does not wait. */
+export const NO_MANNERS: QueueManners = { join: false, stands: false, yield: false }
+
 /**
  * One owner's attempt to get a lock: asked once, or several times while it waits. The owner is never used again after a
  * release was sent for it, so that a release can never meet a later grant of the same owner.
  */
-export class Acquisition {
+export class Acquisition implements OperationPlan<AcquireResult> {
+  readonly what = 'acquire'
   readonly owner: string
   readonly #engine: LockEngine
   readonly #wish: LockWish
+  #manners: QueueManners = NO_MANNERS
+  #giveUpAt = 0
+  #reserve = 0
+  #done: ((result: AskResult) => void) | null = null
   #operation: Operation<AcquireResult> | null = null
   /** The last moment, by the server's clock, in which a copy that was sent may be granted. */
   #lastNotAfter: number | null = null
@@ -48,33 +57,39 @@ export class Acquisition {
   }
 
   /**
-   * Asks the store, within a budget. A lock that is held by an abandoned owner of this very process is cleared and asked for
-   * again: "busy" is never said about a key of our own.
+   * Asks the store, within a budget, and calls `done` once, unless it is abandoned before. A lock that is held by an
+   * abandoned owner of this very process is cleared and asked for again: "busy" is never said about a key of our own.
    *
    * @param giveUpAt monotonic milliseconds, after which no further try is made
    */
-  async ask(manners: QueueManners, giveUpAt: number): Promise<AskResult> {
-    for (let cleared = 0; ; cleared += 1) {
-      const outcome = await this.#askOnce(manners, giveUpAt)
-      if (outcome.kind !== 'done') return { kind: outcome.kind, failure: outcome.failure }
-      const { result } = outcome.answer
-      if (result.kind === 'granted') return this.#granted(outcome, result.fence)
-      if (result.kind === 'late') throw new Error('an operation never ends with late')
-      const { holder } = result
-      const blocked = holder !== null && this.#engine.isAbandoned(holder.owner)
-      const time = giveUpAt - this.#engine.clock.monotonic()
-      if (!blocked || cleared === MOST_CLEARED || time <= 0 || this.#over) return result
-      const budget = Math.min(this.#engine.budget, time)
-      await this.#engine.release(this.#wish.address, holder.owner, { budget })
-      // Abandoned meanwhile: nothing may be asked for any more.
-      if (this.#over) return result
-    }
+  start(manners: QueueManners, giveUpAt: number, done: (result: AskResult) => void): void {
+    this.#manners = manners
+    this.#giveUpAt = giveUpAt
+    this.#done = done
+    this.#askOnce(0)
+  }
+
+  /** One try, for the operation. */
+  ask(attempt: Attempt): Promise<Answer<AcquireResult>> {
+    const { address, ttl, trace } = this.#wish
+    // An earlier try may have joined the queue without our knowing.
+    const again = this.#manners.join && !this.#manners.stands && (this.#operation?.attempts.length ?? 0) > 1
+    const queue = again ? { ...this.#manners, stands: true } : this.#manners
+    return this.#engine.store.acquire(
+      { address, owner: this.owner, ttl, trace, queue, reserve: this.#reserve },
+      attempt,
+    )
+  }
+
+  isLate(result: AcquireResult): boolean {
+    return result.kind === 'late'
   }
 
   /** Ends it for good: sends nothing any more, and clears away what may have been granted. */
   abandon(): void {
     if (this.#over) return
     this.#over = true
+    this.#done = null
     if (this.#operation !== null) {
       this.#operation.abandon()
       this.#noteAttempts(this.#operation, true)
@@ -83,31 +98,34 @@ export class Acquisition {
     else this.#engine.retire(this.owner)
   }
 
-  async #askOnce(manners: QueueManners, giveUpAt: number): Promise<Outcome<AcquireResult>> {
-    const { address, ttl, trace } = this.#wish
-    const { clock, store } = this.#engine
-    let tries = 0
-    const operation = this.#engine.operation<AcquireResult>({
-      what: 'acquire',
-      budget: Math.min(this.#engine.budget, Math.max(bounds.minBudget, giveUpAt - clock.monotonic())),
-      ask: (attempt) => {
-        tries += 1
-        // An earlier try may have joined the queue without our knowing.
-        const queue = { ...manners, stands: manners.stands || (manners.join && tries > 1) }
-        return store.acquire({ address, owner: this.owner, ttl, trace, queue }, attempt)
-      },
-      isLate: (result) => result.kind === 'late',
-    })
+  /** @param cleared how many dead owners were cleared out of the way before */
+  #askOnce(cleared: number): void {
+    const { clock, budget } = this.#engine
+    const time = Math.min(budget, Math.max(bounds.minBudget, this.#giveUpAt - clock.monotonic()))
+    const operation = this.#engine.operation(this, time)
     this.#operation = operation
-    const outcome = await operation.run()
+    operation.start((outcome) => this.#heard(outcome, operation, cleared))
+  }
+
+  #heard(outcome: Outcome<AcquireResult>, operation: Operation<AcquireResult>, cleared: number): void {
     this.#operation = null
-    if (!this.#over) {
-      const unsure =
-        outcome.kind === 'unknown' ||
-        (outcome.kind === 'done' && (outcome.doubtful || outcome.answer.maybeTwice))
-      this.#noteAttempts(operation, unsure)
-    }
-    return outcome
+    const unsure =
+      outcome.kind === 'unknown' ||
+      (outcome.kind === 'done' && (outcome.doubtful || outcome.answer.maybeTwice))
+    this.#noteAttempts(operation, unsure)
+    if (outcome.kind !== 'done') return this.#tell(outcome)
+    const { result } = outcome.answer
+    if (result.kind === 'granted') return this.#granted(outcome, result.fence, result.again)
+    if (result.kind === 'late') throw new Error('an operation never ends with late')
+    const { holder } = result
+    const blocked = holder !== null && this.#engine.isAbandoned(holder.owner)
+    const time = this.#giveUpAt - this.#engine.clock.monotonic()
+    if (!blocked || cleared === MOST_CLEARED || time <= 0) return this.#tell(result)
+    const budget = Math.min(this.#engine.budget, time)
+    void this.#engine.release(this.#wish.address, holder.owner, { budget }).then(() => {
+      // Abandoned meanwhile: nothing may be asked for any more.
+      if (!this.#over) this.#askOnce(cleared + 1)
+    })
   }
 
   #noteAttempts(operation: Operation<AcquireResult>, unsure: boolean): void {
@@ -118,28 +136,30 @@ export class Acquisition {
     }
   }
 
-  #granted(outcome: Outcome<AcquireResult> & { kind: 'done' }, fence: bigint): AskResult {
-    const { attempt, answer } = outcome
-    const sent = attempt.sent
+  #granted({ attempt }: Outcome<AcquireResult> & { kind: 'done' }, fence: bigint, again: boolean): void {
     const { ttl } = this.#wish
+    const { sent } = attempt
+    this.#over = true
     if (sent === null || millisecondsUntil(after(sent, ttl - driftAllowance(ttl)), this.#engine.clock) <= 0) {
       // A grant whose time has passed is never handed on.
-      this.#over = true
       this.#clear()
-      return { kind: 'refused', failure: tooLate() }
+      return this.#tell({ kind: 'refused', failure: tooLate() })
     }
-    this.#over = true
     // "Mine" at the first ask: the client itself sent it twice.
-    const again = answer.result.kind === 'granted' && answer.result.again
     const unfinishedUntil = this.#unsure || again ? this.#lastNotAfter : null
-    const lease = new GrantedLease(this.#engine, {
-      ...this.#wish,
+    const lease = new GrantedLease(this.#engine, this.#wish, {
       owner: this.owner,
       fence,
       sent,
       unfinishedUntil,
     })
-    return { kind: 'granted', lease }
+    this.#tell({ kind: 'granted', lease })
+  }
+
+  #tell(result: AskResult): void {
+    const done = this.#done
+    this.#done = null
+    done?.(result)
   }
 
   #clear(): void {

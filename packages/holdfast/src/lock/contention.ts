@@ -1,37 +1,10 @@
-import type { Timer } from '../clock.ts'
 import { bounds } from '../defaults.ts'
 import { ClosedError, LockTimeoutError } from '../errors.ts'
 import type { Holder, QueueManners } from '../store/contract.ts'
 import { publicError, type StoreFailure } from '../store/failure.ts'
-import { Acquisition, type LockWish } from './acquisition.ts'
+import { Acquisition, type AskResult } from './acquisition.ts'
 import type { LockEngine } from './engine.ts'
-import type { GrantedLease } from './granted-lease.ts'
-import type { Retry } from './retry.ts'
-
-/** One waiting call: what it wants, until when, and how it is told. */
-export interface WaiterParts {
-  readonly wish: LockWish
-  /** Monotonic milliseconds: when the wait is over. */
-  readonly deadline: number
-  /** How it asks again; `null` to stand in the queue. */
-  readonly retry: Retry | null
-  readonly resolve: (lease: GrantedLease) => void
-  readonly reject: (error: unknown) => void
-}
-
-/** A call that waits for a lock. It is settled once. */
-export class Waiter {
-  readonly parts: WaiterParts
-  readonly since: number
-  settled = false
-  acquisition: Acquisition | null = null
-  timer: Timer | null = null
-
-  constructor(parts: WaiterParts, now: number) {
-    this.parts = parts
-    this.since = now
-  }
-}
+import type { Waiter } from './waiter.ts'
 
 /**
  * The waiters of this process for one lock. One of them contends: it asks the store, and stands in the store's queue for all.
@@ -47,7 +20,8 @@ export class Contention {
   #stands = false
   /** Counts wake-ups, so that one that comes while an ask is in flight is kept. */
   #nudges = 0
-  #wakeUp: (() => void) | null = null
+  /** The sleep of the first in line. */
+  #wakeUp: { readonly wake: () => void; readonly cancel: () => void } | null = null
   /** Whether the last sleep was to end with the holder's lease, before the poll was due. */
   #cutShort = false
   /** Whether the store was told that we want to be woken. Not before the first "busy": most locks are free. */
@@ -59,29 +33,26 @@ export class Contention {
   }
 
   /** Adds a waiter at the end of the line. Settles it within its wait and one budget. */
-  add(parts: WaiterParts): Waiter {
-    const { clock } = this.#engine
-    const waiter = new Waiter(parts, clock.monotonic())
+  add(waiter: Waiter): void {
     this.#line.push(waiter)
-    if (this.#line.length === 1) {
-      this.#begin(waiter)
-    } else {
-      // The first in line watches its own time, between its asks.
-      const left = Math.max(0, parts.deadline - waiter.since)
-      waiter.timer = clock.setTimer(() => this.#timeOut(waiter), left, { keepAlive: true })
-    }
-    return waiter
+    if (this.#line.length === 1) return this.#ask(waiter, false)
+    // The first in line watches its own time, between its asks.
+    const left = Math.max(0, waiter.deadline - waiter.since)
+    waiter.timer = this.#engine.clock.setTimer(() => this.#timeOut(waiter), left, { keepAlive: true })
   }
 
   /** The lock may be free: ask now. */
   nudge(): void {
     this.#nudges += 1
-    this.#wakeUp?.()
+    this.#wakeUp?.wake()
   }
 
   /** Takes a waiter out at once; what it had asked for is cleared away in the background. */
   cancel(waiter: Waiter, error: unknown): void {
-    this.#settle(waiter, () => waiter.parts.reject(error))
+    if (waiter.settled) return
+    const next = this.#takeOut(waiter)
+    waiter.fail(error)
+    this.#goOn(next, waiter)
   }
 
   close(): void {
@@ -89,53 +60,44 @@ export class Contention {
   }
 
   #timeOut(waiter: Waiter): void {
-    const { clock } = this.#engine
-    const waited = clock.monotonic() - waiter.since
-    this.cancel(
-      waiter,
-      new LockTimeoutError(waiter.parts.wish.address.name, waited, this.#holder?.owner ?? null),
+    const { address } = waiter.wish
+    this.cancel(waiter, new LockTimeoutError(address.name, waiter.waited, this.#holder?.owner ?? null))
+  }
+
+  #ask(waiter: Waiter, woken: boolean): void {
+    waiter.asks += 1
+    waiter.acquisition ??= new Acquisition(this.#engine, waiter.wish)
+    const nudges = this.#nudges
+    const giveUpAt = waiter.deadline + this.#engine.budget
+    waiter.acquisition.start(this.#manners(waiter, woken), giveUpAt, (result) =>
+      this.#heard(waiter, result, nudges),
     )
   }
 
-  #begin(waiter: Waiter): void {
-    this.#contend(waiter).catch((error: unknown) => this.cancel(waiter, error))
-  }
-
-  /** Asks for the first in line until it is settled. */
-  async #contend(waiter: Waiter): Promise<void> {
-    const { clock, budget } = this.#engine
-    const { wish, deadline } = waiter.parts
-    waiter.timer?.cancel()
-    let woken = false
-    for (let asks = 1; !waiter.settled; asks += 1) {
-      const nudges = this.#nudges
-      waiter.acquisition ??= new Acquisition(this.#engine, wish)
-      const result = await waiter.acquisition.ask(this.#manners(waiter, woken), deadline + budget)
-      if (waiter.settled) {
-        // Granted in the very moment in which it was cancelled.
-        if (result.kind === 'granted') result.lease.disown()
-        return
-      }
-      if (result.kind === 'granted') {
-        this.#stands = false
-        // Handed over: settling must not clear it away.
-        waiter.acquisition = null
-        return this.#settle(waiter, () => waiter.parts.resolve(result.lease))
-      }
-      if (result.kind === 'busy') this.#holder = result.holder
-      else if (!this.#recovers(waiter, result)) return
-      if (clock.monotonic() >= deadline) return this.#timeOut(waiter)
-      this.#attend()
-      // When the time runs out in its sleep it asks once more: a wake-up may have been lost.
-      if (this.#nudges === nudges) await this.#sleep(waiter, asks, result.kind !== 'busy')
-      woken = this.#nudges !== nudges
+  /** @param nudges how many wake-ups there had been when it asked */
+  #heard(waiter: Waiter, result: AskResult, nudges: number): void {
+    const { clock } = this.#engine
+    if (result.kind === 'granted') {
+      this.#stands = false
+      // Handed over: settling must not clear it away.
+      waiter.acquisition = null
+      const next = this.#takeOut(waiter)
+      waiter.grant(result.lease)
+      return this.#goOn(next, waiter)
     }
+    if (result.kind === 'busy') this.#holder = result.holder
+    else if (!this.#recovers(waiter, result)) return
+    if (clock.monotonic() >= waiter.deadline) return this.#timeOut(waiter)
+    this.#attend()
+    // A wake-up that came meanwhile is answered at once.
+    if (this.#nudges !== nudges) return this.#ask(waiter, true)
+    this.#sleep(waiter, result.kind !== 'busy')
   }
 
   /** After a failure: goes on under a new owner while there is time, else rejects. */
   #recovers(waiter: Waiter, failed: { kind: 'refused' | 'unknown'; failure: StoreFailure }): boolean {
     const { clock } = this.#engine
-    const { wish, deadline } = waiter.parts
+    const { wish, deadline } = waiter
     if (!failed.failure.final && clock.monotonic() < deadline) {
       waiter.acquisition?.abandon()
       waiter.acquisition = null
@@ -147,36 +109,38 @@ export class Contention {
 
   /** Who was woken has been let in by the others: if it stood back, nobody would come. */
   #manners(waiter: Waiter, woken: boolean): QueueManners {
-    const join = waiter.parts.retry === null
+    const join = waiter.retry === null
     const stands = this.#stands
     if (join) this.#stands = true
     const standsBack = this.#engine.takesStandBack(this.#key)
     return { join, stands, yield: standsBack && !woken }
   }
 
-  /** Sleeps until it is worth asking again, or a wake-up, or the end of the wait. */
-  #sleep(waiter: Waiter, asks: number, failed: boolean): Promise<void> {
+  /**
+   * Sleeps until it is worth asking again, or a wake-up, or the end of the wait. When the time runs out in its sleep it asks
+   * once more: a wake-up may have been lost.
+   */
+  #sleep(waiter: Waiter, failed: boolean): void {
     const { clock } = this.#engine
     const delay = failed
       ? bounds.pauseBetweenTries * (1 + this.#engine.randomness.fraction())
-      : this.#delay(waiter, asks)
-    const left = Math.max(0, Math.min(delay, waiter.parts.deadline - clock.monotonic()))
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        timer.cancel()
-        if (this.#wakeUp === wake) this.#wakeUp = null
-        resolve()
-      }
-      const timer = clock.setTimer(wake, left, { keepAlive: true })
-      this.#wakeUp = wake
-    })
+      : this.#delay(waiter)
+    const left = Math.max(0, Math.min(delay, waiter.deadline - clock.monotonic()))
+    const nudges = this.#nudges
+    const wake = (): void => {
+      this.#wakeUp = null
+      timer.cancel()
+      this.#ask(waiter, this.#nudges !== nudges)
+    }
+    const timer = clock.setTimer(wake, left, { keepAlive: true })
+    this.#wakeUp = { wake, cancel: () => timer.cancel() }
   }
 
-  #delay(waiter: Waiter, asks: number): number {
+  #delay(waiter: Waiter): number {
     const { randomness, canWake } = this.#engine
     const fraction = randomness.fraction()
-    const { retry } = waiter.parts
-    if (retry !== null) return retry.delay(asks, fraction)
+    const { retry } = waiter
+    if (retry !== null) return retry.delay(waiter.asks, fraction)
     const poll = (canWake ? bounds.safetyPoll : bounds.storePoll) * (0.75 + fraction / 2)
     // A lease that ends sooner is asked for when it ends; spread out, since all who wait know the time. Not twice in a row:
     // a short lease is renewed again and again, and its end is none.
@@ -185,19 +149,26 @@ export class Contention {
     return this.#cutShort ? Math.min(poll, remaining + 1 + fraction * bounds.storePoll) : poll
   }
 
-  #settle(waiter: Waiter, tell: () => void): void {
-    if (waiter.settled) return
-    waiter.settled = true
-    waiter.timer?.cancel()
-    waiter.acquisition?.abandon()
-    const place = this.#line.indexOf(waiter)
-    this.#line.splice(place, 1)
-    tell()
-    if (place !== 0) return
-    this.#wakeUp?.()
-    const next = this.#line[0]
-    if (next !== undefined) this.#begin(next)
-    else this.#end(waiter)
+  /** Takes a waiter out of the line. Who is first then, and was not before, is the next to ask. */
+  #takeOut(waiter: Waiter): Waiter | null {
+    if (this.#line[0] !== waiter) {
+      this.#line.splice(this.#line.indexOf(waiter), 1)
+      return null
+    }
+    this.#line.shift()
+    const wakeUp = this.#wakeUp
+    this.#wakeUp = null
+    wakeUp?.cancel()
+    return this.#line[0] ?? null
+  }
+
+  #goOn(next: Waiter | null, last: Waiter): void {
+    if (next !== null) {
+      next.timer?.cancel()
+      this.#ask(next, false)
+    } else if (this.#line.length === 0) {
+      this.#end(last)
+    }
   }
 
   #attend(): void {
@@ -209,6 +180,6 @@ export class Contention {
   #end(last: Waiter): void {
     this.#engine.contentions.delete(this.#key)
     if (this.#attending) this.#engine.waits(-1)
-    if (this.#stands) this.#engine.leaveQueue(last.parts.wish.address)
+    if (this.#stands) this.#engine.leaveQueue(last.wish.address)
   }
 }

@@ -2,9 +2,8 @@ import type { Clock, Randomness, Timer } from '../clock.ts'
 import { bounds } from '../defaults.ts'
 import { ClosedError } from '../errors.ts'
 import type { LockAddress } from '../name.ts'
-import type { Attempt } from '../store/attempt.ts'
-import type { Answer, LockListener, LockStore, ReleaseResult } from '../store/contract.ts'
-import { Operation, type Outcome } from '../store/operation.ts'
+import type { LockListener, LockStore, OwnerAsk, ReleaseResult } from '../store/contract.ts'
+import { Operation, type OperationPlan, type Outcome } from '../store/operation.ts'
 import { OwnerMint, processOf } from '../store/owner.ts'
 import { Contention } from './contention.ts'
 import type { GrantedLease } from './granted-lease.ts'
@@ -24,18 +23,11 @@ export interface EngineParts {
   readonly traceId: (() => string | undefined) | null
 }
 
-/** One operation, as far as it differs from others. */
-export interface OperationRequest<R> {
-  readonly what: string
-  readonly ask: (attempt: Attempt) => Promise<Answer<R>>
-  readonly isLate?: (result: R) => boolean
-  readonly validUntil?: number
-  /** Milliseconds, when less than the engine's budget. */
-  readonly budget?: number
-  /** At most so many tries. */
-  readonly tries?: number
-  /** Whether the process stays alive for it; yes unless said. */
+/** How a release is sent, where it differs: not keeping the process alive, in less time (milliseconds), in fewer tries. */
+export interface ReleaseOptions {
   readonly background?: boolean
+  readonly budget?: number
+  readonly tries?: number
 }
 
 /** What all locks of one Holdfast instance share: the store, the schedule, who holds, who waits, what is being tidied up. */
@@ -127,37 +119,48 @@ export class LockEngine implements LockListener {
 
   // Operations --------------------------------------------------------------------------------------------------------
 
-  operation<R>(request: OperationRequest<R>): Operation<R> {
-    const { background = false, budget = this.budget, ...rest } = request
-    return new Operation<R>({
-      ...rest,
-      clock: this.clock,
-      store: this.storeKind,
-      budget: Math.min(budget, this.#end - this.clock.monotonic()),
-      keepAlive: !background,
-    })
+  /** @param budget milliseconds, when less than the engine's */
+  operation<R>(plan: OperationPlan<R>, budget = this.budget): Operation<R> {
+    // Nothing outlasts the end; until it is known there is nothing to compute.
+    const time = this.#end === Infinity ? budget : Math.min(budget, this.#end - this.clock.monotonic())
+    return new Operation(this, plan, time)
   }
 
-  operate<R>(request: OperationRequest<R>): Promise<Outcome<R>> {
-    return this.operation(request).run()
+  operate<R>(plan: OperationPlan<R>, budget?: number): Promise<Outcome<R>> {
+    return this.operation(plan, budget).run()
   }
 
   /** Releases an owner's lock, and lets our own waiters have their turn. */
-  async release(
+  release(
     address: LockAddress,
     owner: string,
-    options: { background?: boolean; budget?: number; tries?: number } = {},
+    options: ReleaseOptions = {},
   ): Promise<Outcome<ReleaseResult>> {
-    const outcome = await this.operate<ReleaseResult>({
+    return new Promise((resolve) => this.startRelease({ address, owner }, options, resolve))
+  }
+
+  /** As {@link release}, for those who need no promise of it. */
+  startRelease(
+    ask: OwnerAsk,
+    { budget, ...how }: ReleaseOptions,
+    settle: (outcome: Outcome<ReleaseResult>) => void,
+  ): void {
+    const plan: OperationPlan<ReleaseResult> = {
       what: 'release',
-      ask: (attempt) => this.store.release({ address, owner }, attempt),
-      ...options,
-    })
-    if (outcome.kind === 'done' && outcome.answer.result.kind === 'released') {
-      if (outcome.answer.result.wokeOther) this.#letOthersFirst(address.key)
-      else this.contentions.get(address.key)?.nudge()
+      ...how,
+      ask: (attempt) => this.store.release(ask, attempt),
     }
-    return outcome
+    this.operation(plan, budget).start((outcome) => {
+      if (outcome.kind === 'done' && outcome.answer.result.kind === 'released') {
+        this.#wasReleased(ask.address.key, outcome.answer.result.wokeOther)
+      }
+      settle(outcome)
+    })
+  }
+
+  #wasReleased(key: string, wokeOther: boolean): void {
+    if (wokeOther) this.#letOthersFirst(key)
+    else this.contentions.get(key)?.nudge()
   }
 
   /** One release in the background, tried once, for a lock whose time is over anyway. */

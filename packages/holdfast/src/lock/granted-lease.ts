@@ -4,24 +4,19 @@ import { LockLostError, type LossReason } from '../errors.ts'
 import { events } from '../events/channels.ts'
 import type { LockAddress } from '../name.ts'
 import { Attempt } from '../store/attempt.ts'
-import type { Answer, RenewAsk, RenewResult } from '../store/contract.ts'
+import type { Answer, ReleaseResult, RenewAsk, RenewResult } from '../store/contract.ts'
 import { publicError, StoreFailure } from '../store/failure.ts'
+import type { LockWish } from './acquisition.ts'
 import type { LockEngine } from './engine.ts'
 import type { Lease, ReleaseOutcome } from './lease.ts'
+import type { Outcome } from '../store/operation.ts'
 import { LossSignal } from './loss-signal.ts'
 import type { Scheduled } from './schedule.ts'
 
 /** What is known of a grant when it arrives. */
 export interface Grant {
-  readonly address: LockAddress
   readonly owner: string
   readonly fence: bigint
-  readonly trace: string | null
-  readonly ttl: number
-  /** Whether the watchdog renews it. */
-  readonly renew: boolean
-  /** Milliseconds after which it is taken from its holder; `null` for no bound. */
-  readonly maxHold: number | null
   /** When the request that was granted was sent. */
   readonly sent: Instant
   /**
@@ -41,7 +36,9 @@ export class GrantedLease implements Lease, Scheduled {
   readonly trace: string | null
   readonly ttl: number
   readonly #engine: LockEngine
-  readonly #grant: Grant
+  /** Whether the watchdog renews it. */
+  readonly #renews: boolean
+  readonly #unfinishedUntil: number | null
   readonly #grantedAt: number
   /** Monotonic milliseconds; infinite without `maxHold`. */
   readonly #holdEnd: number
@@ -66,18 +63,19 @@ export class GrantedLease implements Lease, Scheduled {
   early = 0
   heapIndex = -1
 
-  constructor(engine: LockEngine, grant: Grant) {
+  constructor(engine: LockEngine, wish: LockWish, grant: Grant) {
     this.#engine = engine
-    this.#grant = grant
-    this.address = grant.address
+    this.#unfinishedUntil = grant.unfinishedUntil
+    this.address = wish.address
     this.owner = grant.owner
     this.fence = grant.fence
-    this.trace = grant.trace
-    this.ttl = grant.ttl
+    this.trace = wish.trace
+    this.ttl = wish.ttl
+    this.#renews = wish.renew
     this.#grantedAt = engine.clock.monotonic()
-    this.#holdEnd = this.#grantedAt + (grant.maxHold ?? Infinity)
-    this.#deadline = after(grant.sent, grant.ttl - driftAllowance(grant.ttl))
-    this.#nextRenewal = grant.renew ? grant.sent.monotonic + grant.ttl / bounds.renewalsPerTtl : Infinity
+    this.#holdEnd = wish.maxHold === null ? Infinity : this.#grantedAt + wish.maxHold
+    this.#deadline = after(grant.sent, wish.ttl - driftAllowance(wish.ttl))
+    this.#nextRenewal = wish.renew ? grant.sent.monotonic + wish.ttl / bounds.renewalsPerTtl : Infinity
   }
 
   /** Begins to renew and to watch the deadline. */
@@ -121,7 +119,7 @@ export class GrantedLease implements Lease, Scheduled {
     this.#lost = reason
     this.#stop()
     // At maxHold the key is still ours. Else only a copy of the acquire that is still on its way could bring it back.
-    if (reason === 'max-hold' || this.#grant.unfinishedUntil !== null) this.disown()
+    if (reason === 'max-hold' || this.#unfinishedUntil !== null) this.disown()
     // Who has asked to release it does not believe to hold it any more.
     if (this.#phase !== 'releasing') this.#tellLoss(reason)
   }
@@ -134,8 +132,7 @@ export class GrantedLease implements Lease, Scheduled {
 
   /** Clears away what is, or may yet be, on the store; in the background. */
   disown(): void {
-    const { unfinishedUntil } = this.#grant
-    this.#engine.settle(this.address, this.owner, { unfinishedUntil, ttl: this.ttl })
+    this.#engine.settle(this.address, this.owner, { unfinishedUntil: this.#unfinishedUntil, ttl: this.ttl })
   }
 
   /** Stops renewing and lets the key expire on the server. The holder is told that it holds no more. */
@@ -184,36 +181,45 @@ export class GrantedLease implements Lease, Scheduled {
 
   /** One at a time: who asks meanwhile gets the same answer. */
   release(): Promise<ReleaseOutcome> {
-    this.#releasing ??= this.#release().finally(() => {
-      this.#releasing = null
-    })
-    return this.#releasing
+    return this.#releasing ?? this.#release()
   }
 
-  async #release(): Promise<ReleaseOutcome> {
-    const maybeReleased = this.#maybeReleased
+  #release(): Promise<ReleaseOutcome> {
     const lost = this.lost
     if (this.#phase === 'released') {
-      return lost === null ? { released: true, confirmed: true } : { released: false, reason: lost }
+      return Promise.resolve(
+        lost === null ? { released: true, confirmed: true } : { released: false, reason: lost },
+      )
     }
-    if (lost !== null && !maybeReleased) {
+    if (lost !== null && !this.#maybeReleased) {
       this.#tidyUp(lost)
-      return { released: false, reason: lost }
+      return Promise.resolve({ released: false, reason: lost })
     }
     // Before anything is sent: no renewal may follow a release.
     this.#phase = 'releasing'
     this.#callOffRenewals()
-    const outcome = await this.#engine.release(this.address, this.owner)
-    if (outcome.kind !== 'done') {
-      if (outcome.kind === 'unknown') this.#maybeReleased = true
-      this.#releaseFailed(outcome.failure)
-      throw publicError(outcome, `Releasing the lock ${JSON.stringify(this.address.name)}`)
-    }
+    this.#releasing = new Promise((resolve, reject) => {
+      this.#engine.startRelease({ address: this.address, owner: this.owner }, {}, (outcome) => {
+        this.#releasing = null
+        if (outcome.kind === 'done') return resolve(this.#releaseAnswered(outcome, lost))
+        if (outcome.kind === 'unknown') this.#maybeReleased = true
+        this.#releaseFailed(outcome.failure)
+        reject(publicError(outcome, `Releasing the lock ${JSON.stringify(this.address.name)}`))
+      })
+    })
+    return this.#releasing
+  }
+
+  /** @param lost what was known before it was asked for */
+  #releaseAnswered(
+    outcome: Outcome<ReleaseResult> & { kind: 'done' },
+    lost: LossReason | null,
+  ): ReleaseOutcome {
     const { answer } = outcome
     const { result } = answer
     if (result.kind === 'released') return this.#gone(answer, true)
     // Found gone or another's: by an earlier copy of this release, or taken from us before.
-    if (maybeReleased || outcome.doubtful || answer.maybeTwice) return this.#gone(answer, false)
+    if (this.#maybeReleased || outcome.doubtful || answer.maybeTwice) return this.#gone(answer, false)
     const reason = result.kind === 'missing' ? 'missing' : 'taken'
     if (lost === null && this.#lost === null) {
       this.lose(reason)
@@ -229,8 +235,7 @@ export class GrantedLease implements Lease, Scheduled {
   #gone(answer: Answer<unknown>, confirmed: boolean): ReleaseOutcome {
     this.#phase = 'released'
     this.#stop()
-    const { unfinishedUntil } = this.#grant
-    if (unfinishedUntil !== null && answer.serverTime <= unfinishedUntil) this.disown()
+    if (this.#unfinishedUntil !== null && answer.serverTime <= this.#unfinishedUntil) this.disown()
     if (events.released.hasSubscribers) {
       events.released.publish({ ...this.#event(), held: this.held, confirmed, trace: this.trace })
     }
@@ -272,7 +277,7 @@ export class GrantedLease implements Lease, Scheduled {
     if (result.kind === 'other') return this.lose('taken')
     if (result.kind === 'late' || sent === null) return
     this.#moveDeadline(after(sent, ttl - driftAllowance(ttl)))
-    if (this.#grant.renew) this.#nextRenewal = sent.monotonic + this.ttl / bounds.renewalsPerTtl
+    if (this.#renews) this.#nextRenewal = sent.monotonic + this.ttl / bounds.renewalsPerTtl
     this.#retrying = false
     this.#plan()
   }
@@ -295,7 +300,7 @@ export class GrantedLease implements Lease, Scheduled {
 
   #releaseFailed(failure: StoreFailure): void {
     this.#stop()
-    if (this.#grant.unfinishedUntil !== null) this.disown()
+    if (this.#unfinishedUntil !== null) this.disown()
     if (events.releaseFailed.hasSubscribers)
       events.releaseFailed.publish({ ...this.#event(), reason: failure.reason })
   }

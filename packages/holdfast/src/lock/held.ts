@@ -4,25 +4,24 @@ import { LockLostError, type LossReason } from '../errors.ts'
 import type { ReleaseOutcome } from './lease.ts'
 import type { Share } from './share.ts'
 
-const shares = new WeakMap<Held, Share>()
-
 /** The share behind a held lock. Not for callers. */
-export function shareOf(held: Held): Share | undefined {
-  return shares.get(held)
-}
+export let shareOf: (held: Held) => Share
 
 /**
  * A lock that is held. It tells the truth about itself at any time without asking anybody: `lost`, `signal.aborted`,
  * `remaining()` and `assertHeld()` compute from this machine's clocks when they are read.
  */
 export class Held implements AsyncDisposable {
+  static {
+    shareOf = (held) => held.#share
+  }
+
   readonly #share: Share
   /** Whether this handle was the last share, and so gave the lock itself back. */
   #givesBack = false
 
   constructor(share: Share) {
     this.#share = share
-    shares.set(this, share)
   }
 
   /** The lock's name, as the caller gave it. */
@@ -88,12 +87,14 @@ export class Held implements AsyncDisposable {
    * @returns whether it was released, or why it was not ours any more
    * @throws StoreUnavailableError or StoreRefusedError when the store failed; the key then ends by its expiry, at the latest
    */
-  async release(): Promise<ReleaseOutcome> {
+  release(): Promise<ReleaseOutcome> {
     if (this.#share.end()) this.#givesBack = true
     const { lease } = this.#share
     if (this.#givesBack) return lease.release()
     const { lost } = lease
-    return lost === null ? { released: true, confirmed: true } : { released: false, reason: lost }
+    return Promise.resolve(
+      lost === null ? { released: true, confirmed: true } : { released: false, reason: lost },
+    )
   }
 
   /** Gives the lock back and never throws: a loss is told by event and by `lost`, a failure by event. */

@@ -14,7 +14,7 @@ export class Share {
   #count = 0
   #child: Share | null = null
   readonly #parent: Share | null
-  readonly #line: (() => void)[] = []
+  #line: (() => void)[] | null = null
   #ended = false
 
   private constructor(lease: Lease, instance: object, parent: Share | null) {
@@ -52,10 +52,11 @@ export class Share {
 
   /** Calls `turn` once when a child can be had, or when this share has ended; the returned function leaves the line. */
   waitForTurn(turn: () => void): () => void {
-    this.#line.push(turn)
+    const line = (this.#line ??= [])
+    line.push(turn)
     return () => {
-      const place = this.#line.indexOf(turn)
-      if (place !== -1) this.#line.splice(place, 1)
+      const place = line.indexOf(turn)
+      if (place !== -1) line.splice(place, 1)
     }
   }
 
@@ -64,11 +65,11 @@ export class Share {
     if (this.#ended) return false
     this.#ended = true
     this.#root.#count -= 1
-    for (const turn of this.#line.splice(0)) turn()
+    for (const turn of this.#line?.splice(0) ?? []) turn()
     const parent = this.#parent
     if (parent !== null) {
       parent.#child = null
-      parent.#line.shift()?.()
+      parent.#line?.shift()?.()
     }
     return this.#root.#count === 0
   }

@@ -101,6 +101,8 @@ export interface AcquireAsk extends OwnerAsk {
   readonly ttl: number
   /** `join`: stand in the queue if it is busy. `stands`: an entry of ours may be there and goes when granted. `yield`: once, let others who wait go first. */
   readonly queue: QueueManners
+  /** How many fences more are wanted, to hand the lock on within the process. The store may give fewer. */
+  readonly reserve?: number
 }
 
 export interface QueueManners {
@@ -129,7 +131,8 @@ export interface Holder {
 }
 
 export type AcquireResult =
-  | { readonly kind: 'granted'; readonly fence: bigint; readonly again: boolean }
+  /** `reserved`: so many fences after it are ours as well, to hand the lock on within the process. */
+  | { readonly kind: 'granted'; readonly fence: bigint; readonly again: boolean; readonly reserved: number }
   /** `holder` is null when the lock is free but it is others' turn. */
   | { readonly kind: 'busy'; readonly holder: Holder | null }
   | { readonly kind: 'late' }

@@ -46,12 +46,8 @@ const failure = (outcome: 'not-done' | 'unknown', final = false): StoreFailure =
 
 /** Starts an operation whose tries are sent at once, unless `sends` says otherwise. */
 function begin(more: Partial<OperationPlan<string>> = {}, sends = true) {
-  const operation = new Operation<string>({
-    clock,
+  const plan: OperationPlan<string> = {
     what: 'acquire',
-    store: 'played',
-    budget: BUDGET,
-    keepAlive: true,
     ask: (attempt) =>
       new Promise<Answer<string>>((resolve, reject) => {
         if (sends) attempt.sent = { monotonic: clock.monotonic(), wall: clock.wall() }
@@ -59,7 +55,8 @@ function begin(more: Partial<OperationPlan<string>> = {}, sends = true) {
         tries.push({ attempt, at: clock.monotonic(), answer, fail: reject })
       }),
     ...more,
-  })
+  }
+  const operation = new Operation<string>({ clock, storeKind: 'played' }, plan, BUDGET)
   const seen: { outcome: Outcome<string> | null; at: number | null } = { outcome: null, at: null }
   void operation.run().then((outcome) => {
     seen.outcome = outcome
@@ -213,9 +210,9 @@ describe('an operation', () => {
   })
 
   test('D15: keeps the process alive only where it is said to', async () => {
-    begin({ keepAlive: false })
+    begin({ background: true })
     expect([clock.pendingTimers, clock.keepAliveTimers]).toEqual([1, 0])
-    begin({ keepAlive: true })
+    begin({ background: false })
     expect([clock.pendingTimers, clock.keepAliveTimers]).toEqual([2, 1])
   })
 

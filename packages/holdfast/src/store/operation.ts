@@ -21,23 +21,26 @@ export type Outcome<R> =
   | { readonly kind: 'refused'; readonly failure: StoreFailure }
   | { readonly kind: 'unknown'; readonly failure: StoreFailure }
 
-/** What an operation needs to know. */
-export interface OperationPlan<R> {
+/** What all operations on a store share. */
+export interface OperationContext {
   readonly clock: Clock
-  /** For the error event: what is done, on which store. */
+  /** The store's kind, for the error event. */
+  readonly storeKind: string
+}
+
+/** What an operation is. */
+export interface OperationPlan<R> {
+  /** For the error event. */
   readonly what: string
-  readonly store: string
-  /** Milliseconds for the whole operation, repeats included. */
-  readonly budget: number
+  readonly ask: (attempt: Attempt) => Promise<Answer<R>>
+  /** Whether this answer speaks of a copy only (`late`): the operation asks again. */
+  readonly isLate?: (result: R) => boolean
   /** Monotonic milliseconds after which the store must not act, when that is before the budget's end. */
   readonly validUntil?: number
   /** At most so many tries; as many as the budget allows when left out. */
   readonly tries?: number
-  /** Whether the process stays alive for it. */
-  readonly keepAlive: boolean
-  readonly ask: (attempt: Attempt) => Promise<Answer<R>>
-  /** Whether this answer speaks of a copy only (`late`): the operation asks again. */
-  readonly isLate?: (result: R) => boolean
+  /** Whether the process need not stay alive for it. */
+  readonly background?: boolean
 }
 
 /**
@@ -46,7 +49,9 @@ export interface OperationPlan<R> {
  * the budget whatever the client or the server does.
  */
 export class Operation<R> {
+  readonly #context: OperationContext
   readonly #plan: OperationPlan<R>
+  readonly #budget: number
   readonly #until: number
   readonly #attempts: Attempt[] = []
   #failure: StoreFailure | null = null
@@ -56,9 +61,12 @@ export class Operation<R> {
   /** Whether some try ended without telling whether it was done. */
   #doubtful = false
 
-  constructor(plan: OperationPlan<R>) {
+  /** @param budget milliseconds for the whole operation, repeats included */
+  constructor(context: OperationContext, plan: OperationPlan<R>, budget: number) {
+    this.#context = context
     this.#plan = plan
-    this.#until = plan.clock.monotonic() + plan.budget
+    this.#budget = budget
+    this.#until = context.clock.monotonic() + budget
   }
 
   /** Every try so far. */
@@ -66,14 +74,17 @@ export class Operation<R> {
     return this.#attempts
   }
 
-  run(): Promise<Outcome<R>> {
-    return new Promise((resolve) => {
-      this.#settle = resolve
-      this.#try()
-    })
+  /** Begins, and calls `settle` once. */
+  start(settle: (outcome: Outcome<R>) => void): void {
+    this.#settle = settle
+    this.#try()
   }
 
-  /** Ends the wait and sends nothing any more. The promise of `run` stays pending. */
+  run(): Promise<Outcome<R>> {
+    return new Promise((resolve) => this.start(resolve))
+  }
+
+  /** Ends the wait and sends nothing any more; nobody is told. */
   abandon(): void {
     for (const attempt of this.#attempts) attempt.abandoned = true
     this.#settle = null
@@ -81,25 +92,31 @@ export class Operation<R> {
   }
 
   #try(): void {
-    const { clock, budget, keepAlive, ask, validUntil = Infinity, tries = Infinity } = this.#plan
-    const now = clock.monotonic()
-    if (this.#until - now < SHORTEST_TRY_MS || this.#attempts.length >= tries) return this.#giveUp()
-    const attempt = new Attempt(this.#until, Math.min(now + budget, validUntil))
+    const { validUntil, tries = Infinity } = this.#plan
+    const now = this.#context.clock.monotonic()
+    const left = this.#until - now
+    if (left < SHORTEST_TRY_MS || this.#attempts.length >= tries) return this.#giveUp()
+    const end = now + this.#budget
+    const attempt = new Attempt(this.#until, validUntil === undefined ? end : Math.min(end, validUntil))
     this.#attempts.push(attempt)
     this.#unanswered += 1
-    this.#timer?.cancel()
-    const silence = Math.min(budget / bounds.triesPerBudget, this.#until - now)
-    this.#timer = clock.setTimer(() => this.#try(), silence, { keepAlive })
-    ask(attempt).then(
+    this.#tryIn(Math.min(this.#budget / bounds.triesPerBudget, left))
+    this.#plan.ask(attempt).then(
       (answer) => this.#answered(answer, attempt),
       (error: unknown) => this.#failed(error),
     )
   }
 
+  #tryIn(ms: number): void {
+    this.#timer?.cancel()
+    const keepAlive = this.#plan.background !== true
+    this.#timer = this.#context.clock.setTimer(() => this.#try(), ms, { keepAlive })
+  }
+
   #answered(answer: Answer<R>, attempt: Attempt): void {
     this.#unanswered -= 1
     if (this.#settle === null) return
-    if (this.#plan.isLate?.(answer.result) === true) {
+    if (this.#plan.isLate !== undefined && this.#plan.isLate(answer.result)) {
       this.#doubtful = true
       this.#failure = new StoreFailure('the request reached the store too late to be acted on', {
         kind: 'unreachable',
@@ -126,9 +143,7 @@ export class Operation<R> {
 
   /** Asks again after `pause`, unless another try is still out: then its silence decides. */
   #again(pause: number): void {
-    if (this.#unanswered > 0) return
-    this.#timer?.cancel()
-    this.#timer = this.#plan.clock.setTimer(() => this.#try(), pause, { keepAlive: this.#plan.keepAlive })
+    if (this.#unanswered === 0) this.#tryIn(pause)
   }
 
   #giveUp(): void {
@@ -148,7 +163,7 @@ export class Operation<R> {
   #tell(failure: StoreFailure): void {
     if (!events.storeError.hasSubscribers) return
     const { reason, outcome } = failure
-    events.storeError.publish({ store: this.#plan.store, operation: this.#plan.what, reason, outcome })
+    events.storeError.publish({ store: this.#context.storeKind, operation: this.#plan.what, reason, outcome })
   }
 }
 

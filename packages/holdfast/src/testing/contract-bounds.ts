@@ -78,7 +78,7 @@ const noting: readonly CaseOutline[] = [
       let fence = 0n
       await granting('acquire', async (attempt) => {
         const answer = await locks.acquire(
-          { address, owner, trace: null, ttl: scene.units(200), queue: QUIET },
+          { address, owner, trace: null, ttl: scene.units(200), queue: QUIET, reserve: 0 },
           attempt,
         )
         assert.ok(answer.result.kind === 'granted')

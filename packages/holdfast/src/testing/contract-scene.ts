@@ -43,6 +43,7 @@ export interface AcquireWish {
   readonly ttl?: number
   readonly queue?: QueueManners
   readonly trace?: string | null
+  readonly reserve?: number
   readonly address?: LockAddress
   readonly attempt?: Attempt
 }
@@ -157,9 +158,18 @@ export class Party {
   }
 
   async acquireAnswer(owner: string, wish: AcquireWish = {}): Promise<Answer<AcquireResult>> {
-    const { ttl = this.#scene.units(200), queue = QUIET, trace = null, address = this.#scene.lock } = wish
+    const {
+      ttl = this.#scene.units(200),
+      queue = QUIET,
+      trace = null,
+      address = this.#scene.lock,
+      reserve = 0,
+    } = wish
     return checked(
-      await this.locks.acquire({ address, owner, trace, ttl, queue }, wish.attempt ?? this.#scene.attempt()),
+      await this.locks.acquire(
+        { address, owner, trace, ttl, queue, reserve },
+        wish.attempt ?? this.#scene.attempt(),
+      ),
     )
   }
 

@@ -81,7 +81,6 @@ function withId(reply: unknown, id: string): unknown {
 
 const kindOf = (name: string, order: number, group = ''): CallKind => ({
   script: { name, source: `source of ${name}`, sha1: `sha of ${name}` },
-  group,
   keys: group === '' ? [] : [`${group}:fence`],
   args: ['shared'],
   order,
@@ -103,8 +102,8 @@ function add(kind: CallKind, name: string, { expires = false, budget = 1_000 } =
     keys: [`{${name}}:lock`],
     attempt,
     expires,
-    args: (notAfter) => [name, String(notAfter)],
-    settle: (answer) => (ended.answer = answer),
+    write: (args, notAfter) => void args.push(name, String(notAfter)),
+    settle: (result, serverTime, maybeTwice) => (ended.answer = { result, serverTime, maybeTwice }),
     fail: (failure) => (ended.failure = failure as StoreFailure),
   }
   gatherer.add(kind, item)

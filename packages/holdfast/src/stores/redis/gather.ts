@@ -2,7 +2,6 @@ import type { Clock } from '../../clock.ts'
 import type { Attempt } from '../../store/attempt.ts'
 import { StoreFailure } from '../../store/failure.ts'
 import type { ServerClock } from '../../store/server-clock.ts'
-import type { Answer } from '../../store/contract.ts'
 import { instantOf } from '../../clock.ts'
 import { asUnknown, failureOf, isNoScript, mixedUp, refusalOf } from './refusal.ts'
 import { SentTwiceError, type PortReply, type RedisPort } from './port.ts'
@@ -21,8 +20,7 @@ export interface Script {
 /** What a kind of operation has in common: its script, and what stands before the items. */
 export interface CallKind {
   readonly script: Script
-  /** Keys and arguments that all items of a call share. Items with another `group` go in another call. */
-  readonly group: string
+  /** Keys and arguments that all items of a call share. Items of another kind go in another call, so kinds are kept. */
   readonly keys: readonly string[]
   readonly args: readonly string[]
   /** Calls are sent in this order within a turn, so that an acquire never overtakes the release of its name. */
@@ -35,14 +33,10 @@ export interface CallItem {
   readonly attempt: Attempt
   /** Whether the server must refuse it after `attempt.validUntil`. */
   readonly expires: boolean
-  args(notAfter: number): readonly string[]
-  settle(answer: Answer<readonly string[]>): void
+  /** Adds its own arguments to the call's. */
+  write(args: string[], notAfter: number): void
+  settle(result: readonly string[], serverTime: number, maybeTwice: boolean): void
   fail(error: unknown): void
-}
-
-interface Batch {
-  readonly kind: CallKind
-  readonly items: CallItem[]
 }
 
 /** A reply, and the call's id and items as they were written. */
@@ -61,7 +55,7 @@ export class Gatherer {
   readonly #name: string
   readonly #clock: Clock
   readonly #serverClock: ServerClock
-  #batches = new Map<string, Batch>()
+  #batches = new Map<CallKind, CallItem[]>()
   #scheduled = false
   #inFlight = 0
   #calls = 0
@@ -75,23 +69,27 @@ export class Gatherer {
   }
 
   add(kind: CallKind, item: CallItem): void {
-    const id = `${kind.script.name} ${kind.group}`
-    const batch = this.#batches.get(id)
-    if (batch === undefined) this.#batches.set(id, { kind, items: [item] })
-    else batch.items.push(item)
+    const items = this.#batches.get(kind)
+    if (items === undefined) this.#batches.set(kind, [item])
+    else items.push(item)
     if (this.#scheduled) return
     if (this.#inFlight === 0) return this.#flush()
-    this.#scheduled = true
-    this.#clock.endOfTurn(() => this.#flush())
+    this.#flushLater()
   }
 
-  #flush(): void {
+  #flushLater(): void {
+    this.#scheduled = true
+    this.#clock.endOfTurn(this.#flush)
+  }
+
+  readonly #flush = (): void => {
     this.#scheduled = false
-    const batches = [...this.#batches.values()].sort((a, b) => a.kind.order - b.kind.order)
-    this.#batches = new Map()
-    for (const { kind, items } of batches) {
+    const batches = [...this.#batches]
+    this.#batches.clear()
+    if (batches.length > 1) batches.sort(([a], [b]) => a.order - b.order)
+    for (const [kind, items] of batches) {
       for (let at = 0; at < items.length; at += MAX_ITEMS)
-        void this.#call(kind, items.slice(at, at + MAX_ITEMS))
+        void this.#call(kind, items.length <= MAX_ITEMS ? items : items.slice(at, at + MAX_ITEMS))
     }
   }
 
@@ -112,10 +110,7 @@ export class Gatherer {
     } finally {
       this.#inFlight -= 1
       // What the answers set off comes in this turn: it is gathered, not sent one by one.
-      if (items.length > 1 && !this.#scheduled) {
-        this.#scheduled = true
-        this.#clock.endOfTurn(() => this.#flush())
-      }
+      if (items.length > 1 && !this.#scheduled) this.#flushLater()
     }
   }
 
@@ -135,8 +130,8 @@ export class Gatherer {
     kind: CallKind,
     items: readonly CallItem[],
   ): Promise<Sent | null> {
-    const until = Math.max(...items.map((item) => item.attempt.until))
-    const granting = items.some((item) => item.expires)
+    const until = items.reduce((latest, { attempt }) => Math.max(latest, attempt.until), 0)
+    const granting = items.some(({ expires }) => expires)
     const id = this.#nextId()
     let live: readonly CallItem[] = []
     for (;;) {
@@ -154,22 +149,24 @@ export class Gatherer {
 
   /** Writes the command, and into each attempt what it was sent with. */
   #write(
-    command: readonly [string, string],
+    [command, script]: readonly [string, string],
     id: string,
     kind: CallKind,
     items: readonly CallItem[],
   ): readonly string[] {
     const sent = instantOf(this.#clock)
-    const keys = [...kind.keys]
-    const args = [id, ...kind.args]
+    const words = [command, script, '', ...kind.keys]
+    for (const { keys } of items) for (const key of keys) words.push(key)
+    words[2] = String(words.length - 3)
+    words.push(id, ...kind.args)
     for (const item of items) {
-      const notAfter = item.expires ? this.#serverClock.at(item.attempt.validUntil) : null
-      item.attempt.sent ??= sent
-      item.attempt.notAfter = notAfter
-      keys.push(...item.keys)
-      args.push(...item.args(notAfter ?? 0))
+      const { attempt, expires } = item
+      const notAfter = expires ? this.#serverClock.at(attempt.validUntil) : null
+      attempt.sent ??= sent
+      attempt.notAfter = notAfter
+      item.write(words, notAfter ?? 0)
     }
-    return [...command, String(keys.length), ...keys, ...args]
+    return words
   }
 
   #nextId(): string {
@@ -188,17 +185,23 @@ export class Gatherer {
 
   #settle({ id, reply: { reply, sameConnection }, items }: Sent): void {
     // A reply to another call could say "granted" of a lock that is not ours.
-    if (!Array.isArray(reply) || String(reply[1]) !== id) throw mixedUp(this.#port.client)
-    const [time, , ...results] = reply as [unknown, unknown, ...unknown[][]]
-    const serverTime = Number(time)
+    const complete = Array.isArray(reply) && reply.length === items.length + 2
+    if (!complete || String(reply[1]) !== id) throw mixedUp(this.#port.client)
+    const serverTime = Number(reply[0])
     this.#serverClock.saw(serverTime)
     items.forEach((item, i) => {
-      const result = (results[i] ?? []).map(String)
-      if (result[0] !== 'error') return item.settle({ result, serverTime, maybeTwice: !sameConnection })
+      const result = texts(reply[i + 2])
+      if (result[0] !== 'error') return item.settle(result, serverTime, !sameConnection)
       const refusal = refusalOf(result[1] ?? '')
       item.fail(sameConnection ? refusal : asUnknown(refusal))
     })
   }
+}
+
+/** An item's reply as words: one, or several. Also from a client that is set to give buffers. */
+function texts(reply: unknown): readonly string[] {
+  if (!Array.isArray(reply)) return [String(reply)]
+  return typeof reply[0] === 'string' ? (reply as string[]) : reply.map(String)
 }
 
 /** What came of a call of which an earlier copy may still be under way. */

@@ -7,7 +7,7 @@ import { SentTwiceError, type PortReply, type RedisPort, type Subscription } fro
 export interface IoredisLike extends ClientEvents {
   readonly status: string
   readonly options: object
-  call(command: string, ...args: string[]): Promise<unknown>
+  call(command: string, args: string[]): Promise<unknown>
   duplicate(override: object): unknown
   connect(): Promise<unknown>
   disconnect(reconnect?: boolean): void
@@ -76,9 +76,8 @@ export class IoredisPort implements RedisPort {
     const command = build()
     if (command === null) return null
     const connection = this.#watch.count
-    const [name = '', ...args] = command
     try {
-      const reply = await this.#client.call(name, ...args)
+      const reply = await this.#client.call(command[0] ?? '', command.slice(1))
       return { reply, sameConnection: connection === this.#watch.count }
     } catch (error) {
       throw connection === this.#watch.count ? error : new SentTwiceError(error)

@@ -1,4 +1,3 @@
-import { bounds } from '../../defaults.ts'
 import { events } from '../../events/channels.ts'
 import type { LockAddress } from '../../name.ts'
 import type { Attempt } from '../../store/attempt.ts'
@@ -12,6 +11,7 @@ import type {
   LockRecord,
   LockStore,
   OwnerAsk,
+  QueueManners,
   ReleaseResult,
   RenewAsk,
   RenewResult,
@@ -20,20 +20,10 @@ import type {
 import { tellFenceLead } from '../../store/fence-lead.ts'
 import { holderOf, newProcessName, traceSuffix } from '../../store/owner.ts'
 import { ServerClock } from '../../store/server-clock.ts'
-import { Gatherer, type CallKind, type Script } from './gather.ts'
-import acquireScript from './lua/acquire.lua'
-import forceScript from './lua/force.lua'
-import inspectScript from './lua/inspect.lua'
-import leaveScript from './lua/leave.lua'
-import releaseScript from './lua/release.lua'
-import renewScript from './lua/renew.lua'
+import { Gatherer, type CallItem, type CallKind } from './gather.ts'
+import { channelPrefix, LockCallKinds } from './lock-calls.ts'
 import type { RedisPort } from './port.ts'
 import { WakeChannel } from './wake-channel.ts'
-
-/** Releases before renewals before grants. */
-const ORDER = { release: 0, renew: 1, acquire: 2 } as const
-
-const channelPrefix = (prefix: string): string => `${prefix}:wake:`
 
 type Result = readonly string[]
 
@@ -41,12 +31,14 @@ type Result = readonly string[]
 export class RedisLockStore implements LockStore {
   readonly process: string
   readonly #gatherer: Gatherer
+  readonly #kinds: LockCallKinds
   readonly #wakes: WakeChannel
   readonly #port: RedisPort
 
   constructor(port: RedisPort, context: StoreContext) {
     this.process = newProcessName(context.randomness)
     this.#port = port
+    this.#kinds = new LockCallKinds(this.process)
     const serverClock = new ServerClock(context.clock)
     port.onConnection(() => serverClock.forget())
     this.#gatherer = new Gatherer(port, this.process, context.clock, serverClock)
@@ -55,23 +47,22 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(ask: AcquireAsk, attempt: Attempt): Promise<Answer<AcquireResult>> {
-    const { address, owner, trace, ttl, queue } = ask
-    const kind = this.#kind(
-      acquireScript,
-      ORDER.acquire,
-      address.fenceKey,
-      [address.fenceKey],
-      [String(bounds.fenceRetention)],
+    const { address, owner, trace, ttl, queue, reserve = 0 } = ask
+    const answer = this.#do(
+      this.#kinds.acquire(address),
+      address,
+      attempt,
+      acquireResult,
+      (args, notAfter) => {
+        args.push(
+          owner,
+          traceSuffix(trace),
+          String(ttl),
+          String(notAfter),
+          mannersOf(queue) + (reserve > 0 ? String(reserve) : ''),
+        )
+      },
     )
-    const manners = `${queue.join ? 'j' : ''}${queue.stands ? 's' : ''}${queue.yield ? 'y' : ''}`
-    const suffix = traceSuffix(trace)
-    const answer = this.#do(kind, [address.key, address.queueKey], attempt, acquireResult, (notAfter) => [
-      owner,
-      suffix,
-      String(ttl),
-      String(notAfter),
-      manners,
-    ])
     if (events.fenceLeadsClock.hasSubscribers) {
       answer.then(
         (granted) => tellFenceLead(address, granted),
@@ -81,37 +72,26 @@ export class RedisLockStore implements LockStore {
     return answer
   }
 
-  release(ask: OwnerAsk, attempt: Attempt): Promise<Answer<ReleaseResult>> {
-    const { address, owner } = ask
-    const kind = this.#kind(releaseScript, ORDER.release, address.prefix, [], [channelPrefix(address.prefix)])
-    return this.#do(kind, [address.key, address.queueKey], attempt, releaseResult, [owner])
+  release({ address, owner }: OwnerAsk, attempt: Attempt): Promise<Answer<ReleaseResult>> {
+    return this.#do(this.#kinds.release(address), address, attempt, releaseResult, owner)
   }
 
-  renew(ask: RenewAsk, attempt: Attempt): Promise<Answer<RenewResult>> {
-    const { address, owner, fence, ttl } = ask
-    const kind = { script: renewScript, order: ORDER.renew, group: '', keys: [], args: [] }
-    return this.#do(kind, [address.key], attempt, renewResult, (notAfter) => [
-      `${owner}#${fence}`,
-      String(ttl),
-      String(notAfter),
-    ])
+  renew({ address, owner, fence, ttl }: RenewAsk, attempt: Attempt): Promise<Answer<RenewResult>> {
+    return this.#do(this.#kinds.renew, address, attempt, renewResult, (args, notAfter) => {
+      args.push(`${owner}#${fence}`, String(ttl), String(notAfter))
+    })
   }
 
   leave({ address }: LeaveAsk, attempt: Attempt): Promise<Answer<null>> {
-    const kind = this.#kind(leaveScript, ORDER.release, address.prefix, [], [channelPrefix(address.prefix)])
-    return this.#do(kind, [address.key, address.queueKey], attempt, () => null, [])
+    return this.#do(this.#kinds.leave(address), address, attempt, leaveResult, null)
   }
 
   inspect(address: LockAddress, attempt: Attempt): Promise<Answer<LockRecord | null>> {
-    const kind = { script: inspectScript, order: ORDER.acquire, group: '', keys: [], args: [] }
-    return this.#do(kind, [address.key, address.queueKey], attempt, inspectResult, [])
+    return this.#do(this.#kinds.inspect, address, attempt, inspectResult, null)
   }
 
-  force(ask: OwnerAsk, attempt: Attempt): Promise<Answer<ForceResult>> {
-    const { address, owner } = ask
-    const args = [channelPrefix(address.prefix), String(bounds.fenceRetention)]
-    const kind = this.#kind(forceScript, ORDER.release, address.fenceKey, [address.fenceKey], args)
-    return this.#do(kind, [address.key, address.queueKey], attempt, forceResult, [owner])
+  force({ address, owner }: OwnerAsk, attempt: Attempt): Promise<Answer<ForceResult>> {
+    return this.#do(this.#kinds.force(address), address, attempt, forceResult, owner)
   }
 
   listen(listener: LockListener): void {
@@ -128,49 +108,87 @@ export class RedisLockStore implements LockStore {
     return this.#wakes.close()
   }
 
-  #kind(
-    script: Script,
-    order: number,
-    group: string,
-    keys: readonly string[],
-    args: readonly string[],
-  ): CallKind {
-    return { script, order, group, keys, args: [this.process, ...args] }
-  }
-
-  /** Adds an item to the next call. With `args` as a function the server refuses it after the attempt's time. */
+  /** Adds an item to the next call. With `own` as a function the server refuses it after the attempt's time. */
   #do<R>(
     kind: CallKind,
-    keys: readonly string[],
+    address: LockAddress,
     attempt: Attempt,
     read: (result: Result) => R,
-    args: Result | ((notAfter: number) => Result),
+    own: OwnArguments,
   ): Promise<Answer<R>> {
     return new Promise((resolve, reject) => {
-      this.#gatherer.add(kind, {
-        keys,
-        attempt,
-        expires: typeof args === 'function',
-        args: typeof args === 'function' ? args : () => args,
-        settle: ({ result, serverTime, maybeTwice }) =>
-          resolve({ result: read(result), serverTime, maybeTwice }),
-        fail: reject,
-      })
+      const keys = kind === this.#kinds.renew ? [address.key] : [address.key, address.queueKey]
+      this.#gatherer.add(kind, new LockCallItem(keys, attempt, own, read, resolve, reject))
     })
   }
 }
 
+/** What an item adds to the call's arguments: nothing, one word, or several that depend on its last moment. */
+type OwnArguments = string | null | ((args: string[], notAfter: number) => void)
+
+/** One ask as an item of a call. */
+class LockCallItem<R> implements CallItem {
+  readonly keys: readonly string[]
+  readonly attempt: Attempt
+  readonly expires: boolean
+  readonly fail: (error: unknown) => void
+  readonly #own: OwnArguments
+  readonly #read: (result: Result) => R
+  readonly #resolve: (answer: Answer<R>) => void
+
+  constructor(
+    keys: readonly string[],
+    attempt: Attempt,
+    own: OwnArguments,
+    read: (result: Result) => R,
+    resolve: (answer: Answer<R>) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.keys = keys
+    this.attempt = attempt
+    this.expires = typeof own === 'function'
+    this.fail = reject
+    this.#own = own
+    this.#read = read
+    this.#resolve = resolve
+  }
+
+  write(args: string[], notAfter: number): void {
+    if (typeof this.#own === 'function') this.#own(args, notAfter)
+    else if (this.#own !== null) args.push(this.#own)
+  }
+
+  settle(result: Result, serverTime: number, maybeTwice: boolean): void {
+    this.#resolve({ result: this.#read(result), serverTime, maybeTwice })
+  }
+}
+
+function mannersOf({ join, stands, yield: yields }: QueueManners): string {
+  return `${join ? 'j' : ''}${stands ? 's' : ''}${yields ? 'y' : ''}`
+}
+
+const leaveResult = (): null => null
 const remainingOf = (pttl: string | undefined): number | null => (Number(pttl) < 0 ? null : Number(pttl))
 
-function acquireResult([kind, first = '', second]: Result): AcquireResult {
-  if (kind === 'granted' || kind === 'mine')
-    return { kind: 'granted', fence: BigInt(first), again: kind === 'mine' }
-  if (kind === 'late') return { kind }
-  return { kind: 'busy', holder: kind === 'turn' ? null : holderOf(first, remainingOf(second)) }
+function acquireResult([kind = '', first = '', second]: Result): AcquireResult {
+  switch (kind) {
+    case 'late':
+      return { kind }
+    case 'turn':
+      return { kind: 'busy', holder: null }
+    case 'busy':
+      return { kind, holder: holderOf(first, remainingOf(second)) }
+    case 'mine':
+      return { kind: 'granted', fence: BigInt(first), again: true, reserved: 0 }
+    case 'granted':
+      return { kind, fence: BigInt(first), again: false, reserved: Number(second) }
+    default:
+      return { kind: 'granted', fence: BigInt(kind), again: false, reserved: 0 }
+  }
 }
 
 function releaseResult([kind, first = '', second]: Result): ReleaseResult {
-  if (kind === 'released') return { kind, wokeOther: first === '1' }
+  if (kind === 'released' || kind === 'woken') return { kind: 'released', wokeOther: kind === 'woken' }
   if (kind === 'missing') return { kind }
   return { kind: 'other', holder: holderOf(first, remainingOf(second)) }
 }

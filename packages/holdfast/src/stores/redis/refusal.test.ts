@@ -11,13 +11,21 @@ const inScript = (code: string, rest: string) =>
 
 const TABLE: [code: string, message: string, final: boolean][] = [
   ['READONLY', "READONLY You can't write against a read only replica.", false],
-  ['READONLY', "READONLY You can't write against a read only replica. script: 5f2, on @user_script:7.", false],
+  [
+    'READONLY',
+    "READONLY You can't write against a read only replica. script: 5f2, on @user_script:7.",
+    false,
+  ],
   ['LOADING', 'LOADING Redis is loading the dataset in memory', false],
   ['MASTERDOWN', "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", false],
   ['CLUSTERDOWN', 'CLUSTERDOWN The cluster is down', false],
   ['TRYAGAIN', 'TRYAGAIN Multiple keys request during rehashing of slot', false],
   ['BUSY', 'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.', false],
-  ['MISCONF', 'MISCONF Redis is configured to save RDB snapshots, but it is unable to persist on disk.', false],
+  [
+    'MISCONF',
+    'MISCONF Redis is configured to save RDB snapshots, but it is unable to persist on disk.',
+    false,
+  ],
   ['OOM', "OOM command not allowed when used memory > 'maxmemory'.", false],
   ['OOM', "OOM command not allowed when used memory > 'maxmemory'. script: 5f2, on @user_script:9.", false],
   ['NOREPLICAS', 'NOREPLICAS Not enough good replicas to write.', false],
@@ -32,7 +40,12 @@ const TABLE: [code: string, message: string, final: boolean][] = [
 
 describe('D13: what a server refuses', () => {
   test.each(TABLE)('%s: %s', (code, message, final) => {
-    for (const said of [message, `-${message}`, inScript(code, message.slice(code.length + 1)), `${message}\nmore`]) {
+    for (const said of [
+      message,
+      `-${message}`,
+      inScript(code, message.slice(code.length + 1)),
+      `${message}\nmore`,
+    ]) {
       const refusal = refusalOf(said)
       expect(refusal).toBeInstanceOf(StoreFailure)
       expect(refusal).toMatchObject({ kind: 'refused', outcome: 'not-done', reason: code, final })
@@ -42,7 +55,7 @@ describe('D13: what a server refuses', () => {
     }
   })
 
-  test("NOPERM: also where the ACL forbids what a script does, which Redis 7 says without a code", () => {
+  test('NOPERM: also where the ACL forbids what a script does, which Redis 7 says without a code', () => {
     for (const what of ['run this command or subcommand', 'access at least one of the keys mentioned']) {
       const said = `ERR The user executing the script can't ${what} script: 5f2, on @user_script:7.`
       expect(refusalOf(said)).toMatchObject({ outcome: 'not-done', reason: 'NOPERM', final: true })
@@ -56,7 +69,12 @@ describe('D13: what a server refuses', () => {
       'ERR Protocol error: LOADINGS',
       'ERR value is BUSYBODY or so',
     ]) {
-      expect(refusalOf(said)).toMatchObject({ kind: 'refused', outcome: 'unknown', reason: 'ERR', final: true })
+      expect(refusalOf(said)).toMatchObject({
+        kind: 'refused',
+        outcome: 'unknown',
+        reason: 'ERR',
+        final: true,
+      })
     }
   })
 
@@ -79,7 +97,12 @@ describe('what a client says', () => {
     ['node-redis', undefined],
   ])('%s: %s: nobody knows whether it was done', (client, error) => {
     const failure = failureOf(error, client)
-    expect(failure).toMatchObject({ kind: 'unreachable', outcome: 'unknown', final: false, reason: 'connection' })
+    expect(failure).toMatchObject({
+      kind: 'unreachable',
+      outcome: 'unknown',
+      final: false,
+      reason: 'connection',
+    })
     expect(failure.message).toContain(client)
   })
 

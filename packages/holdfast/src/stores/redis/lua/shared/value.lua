@@ -9,6 +9,11 @@ local function ownerOf(value)
   return value
 end
 
+-- Whether the value is of this owner, which is one of our making: 22 characters, @, host and pid, and no #.
+local function isOwnedBy(value, owner)
+  return string.sub(value, 1, #owner + 1) == owner .. '#'
+end
+
 -- Whether the value is the one of this owner and this fence.
 local function isGrant(value, grant)
   if string.sub(value, 1, #grant) ~= grant then
