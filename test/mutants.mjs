@@ -45,7 +45,7 @@ export const mutants = {
     text: 'Math.min(deadline.monotonic - clock.monotonic(), deadline.wall - clock.wall())',
     replacement: 'deadline.wall - clock.wall()',
     caughtBy: {
-      file: 'packages/holdfast/src/lock/loss.test.ts',
+      file: 'packages/holdfast/src/lock/stepped-clocks.test.ts',
       test: 'fault 6: the wall clock is stepped > back by an hour: changes nothing',
     },
   },
@@ -54,7 +54,7 @@ export const mutants = {
     text: 'Math.min(deadline.monotonic - clock.monotonic(), deadline.wall - clock.wall())',
     replacement: 'deadline.monotonic - clock.monotonic()',
     caughtBy: {
-      file: 'packages/holdfast/src/lock/loss.test.ts',
+      file: 'packages/holdfast/src/lock/stepped-clocks.test.ts',
       test: 'fault 7: the machine sleeps, and the monotonic clock with it > longer than the lease: lost on the first line afterwards',
     },
   },
@@ -259,7 +259,7 @@ export const mutants = {
     const monotonic = Math.max(this.#deadline.monotonic, next.monotonic)
     this.#deadline = { monotonic, wall: Math.max(this.#deadline.wall, next.wall) }`,
     caughtBy: {
-      file: 'packages/holdfast/src/lock/loss.test.ts',
+      file: 'packages/holdfast/src/lock/stepped-clocks.test.ts',
       test: 'fault 7: the machine sleeps, and the monotonic clock with it > is noticed also when the wall clock had been set back before',
     },
   },
@@ -290,6 +290,106 @@ export const mutants = {
     caughtBy: {
       file: 'packages/holdfast/src/lock/settlement.test.ts',
       test: 'settleOwner > D17: a copy that arrives after the release, within its time, leaves no key behind it',
+    },
+  },
+  'barging-releaser': {
+    file: 'packages/holdfast/src/lock/engine.ts',
+    text: 'return this.clock.monotonic() < until',
+    replacement: 'return until < 0',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/contention.test.ts',
+      test: 'two processes > L6: whose release found waiters stands back once: the lock goes from hand to hand (1 loops each)',
+    },
+  },
+  'wakes-its-own-process': {
+    file: 'packages/holdfast/src/stores/redis/lua/shared/queue.lua',
+    text: 'if waiter ~= process and (woken == 0',
+    replacement: 'if (woken == 0',
+    caughtBy: {
+      file: 'packages/lab/test/waiting/wake.test.ts',
+      test: 'whatever client > a release wakes no waiter of its own process over the server: the next in line goes on by itself',
+    },
+  },
+  'wake-lost-during-an-ask': {
+    file: 'packages/holdfast/src/lock/contention.ts',
+    text: 'if (this.#nudges !== nudges) return this.#ask(waiter, true)',
+    replacement: 'if (nudges < 0) return this.#ask(waiter, true)',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/contention.test.ts',
+      test: 'a waiter in the queue > a wake-up that comes while an ask is in flight is kept',
+    },
+  },
+  'no-safety-poll': {
+    file: 'packages/holdfast/src/lock/contention.ts',
+    text: '(canWake ? bounds.safetyPoll',
+    replacement: '(canWake ? bounds.maxWait',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/contention.test.ts',
+      test: 'a waiter in the queue > L6: gets in by its poll when the wake-up is lost',
+    },
+  },
+  'contention-never-forgotten': {
+    file: 'packages/holdfast/src/lock/contention.ts',
+    text: '    this.#engine.contentions.delete(this.#key)\n',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/waiting/churn.test.ts',
+      test: 'D6: ioredis: thousands of names contended once each: no subscription, no key and no memory is left',
+    },
+  },
+  'batch-without-pcall': {
+    file: 'packages/holdfast/src/stores/redis/lua/renew.lua',
+    text: 'local value, failure = readString(lock)',
+    replacement: "local value, failure = redis.call('GET', lock), nil",
+    caughtBy: {
+      file: 'packages/lab/test/scripts/batches.test.ts',
+      test: 'one that fails > to be extended fails alone',
+    },
+  },
+  'undeclared-key': {
+    file: 'packages/holdfast/src/stores/redis/lua/shared/queue.lua',
+    text: "  redis.call('PEXPIRE', queue, QUEUE_TTL_MS)\n",
+    replacement:
+      "  redis.call('PEXPIRE', queue, QUEUE_TTL_MS)\n  redis.call('SET', 'queues:last', queue, 'PX', 1000)\n",
+    caughtBy: {
+      file: 'packages/lab/test/scripts/keys.test.ts',
+      test: 'every script does its work with no more than the keys of one lock and the last fence',
+    },
+  },
+  'encoding-not-injective': {
+    file: 'packages/holdfast/src/name.ts',
+    text: '/[{}|%\\u0000',
+    replacement: '/[{}|\\u0000',
+    caughtBy: {
+      file: 'packages/holdfast/src/name.test.ts',
+      test: 'encoding of names > L10: a name that was not shortened can be read back, so that no two share a key',
+    },
+  },
+  'imitates-a-shortened-name': {
+    file: 'packages/holdfast/src/name.ts',
+    text: ' && !looksShortened(encoded, bytes.length)',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/holdfast/src/name.test.ts',
+      test: 'encoding of names > L10: a name that is spelt like a shortened one does not meet it',
+    },
+  },
+  'siblings-overlap': {
+    file: 'packages/holdfast/src/lock/share.ts',
+    text: "    return this.#child === null\n  }\n\n  /** A child, when {@link free}. */\n  nest(): Share {\n    if (this.#child !== null) throw new Error('a share has one living child')\n",
+    replacement: '    return true\n  }\n\n  nest(): Share {\n',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/reentry.test.ts',
+      test: 'two branches of one flow > C9: never overlap, whether they nest by run or by within',
+    },
+  },
+  'half-a-lock-is-kept': {
+    file: 'packages/holdfast/src/lock/lease-pair.ts',
+    text: 'if (half.lost !== null) other',
+    replacement: 'if (half.lost === null) other',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/lease-pair.test.ts',
+      test: 'the loss of the old half > forced: the holder is told, and the other half is neither renewed nor left behind',
     },
   },
 }

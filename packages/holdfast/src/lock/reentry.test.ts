@@ -189,24 +189,25 @@ describe('two branches of one flow', () => {
 
 describe('when the outer hold ends first', () => {
   test('detached work does not nest in a hold that is over, but acquires', async () => {
-    let detached: Promise<bigint> | null = null
+    const detached: Promise<bigint>[] = []
     let fence = 0n
     await lock.run(async (held) => {
       fence = held.fence
-      detached = (async () => {
+      const work = async (): Promise<bigint> => {
         await pass(100)
         return lock.run((own) => own.fence)
-      })()
+      }
+      detached.push(work())
     })
     await bench.clock.advance(200)
-    expect(await detached).toBeGreaterThan(fence)
+    expect(await detached[0]).toBeGreaterThan(fence)
     expect(calls()).toEqual(['acquire', 'release', 'acquire', 'release'])
   })
 
   test('a branch that is still at work keeps the lock, and the last one gives it back', async () => {
-    let detached: Promise<void> | null = null
+    const detached: Promise<void>[] = []
     const flow = lock.run(async () => {
-      detached = lock.run(() => pass(500))
+      detached.push(lock.run(() => pass(500)))
       await pass(1)
     })
     await bench.clock.advance(100)
@@ -214,7 +215,7 @@ describe('when the outer hold ends first', () => {
     expect(await isFree()).toBe(false)
     expect(bench.store.count('release')).toBe(0)
     await bench.clock.advance(500)
-    await detached
+    await Promise.all(detached)
     expect(await isFree()).toBe(true)
     expect(bench.store.count('release')).toBe(1)
   })
@@ -332,15 +333,15 @@ describe('when the outer hold ends first', () => {
   })
 
   test('a nested lease that cannot be prolonged is given up, and nothing stays held', async () => {
-    let nested: Promise<unknown> | null = null
+    const nested: Promise<unknown>[] = []
     const flow = lock.run(async () => {
       bench.store.trouble('renew', 'refused')
-      nested = lock.acquire({ ttl: '1m' }).catch((error: unknown) => error)
+      nested.push(lock.acquire({ ttl: '1m' }).catch((error: unknown) => error))
       await pass(1)
     })
     await bench.clock.advance(5_000)
     await flow
-    expect(await nested).toMatchObject({
+    expect(await nested[0]).toMatchObject({
       code: expect.stringMatching(/^(STORE_REFUSED|LOCK_LOST)$/) as string,
     })
     expect(await isFree()).toBe(true)

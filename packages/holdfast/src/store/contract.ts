@@ -132,7 +132,7 @@ export interface Holder {
 
 export type AcquireResult =
   /** `reserved`: so many fences after it are ours as well, to hand the lock on within the process. */
-  | { readonly kind: 'granted'; readonly fence: bigint; readonly again: boolean; readonly reserved: number }
+  | { readonly kind: 'granted'; readonly fence: bigint; readonly again: boolean; readonly reserved?: number }
   /** `holder` is null when the lock is free but it is others' turn. */
   | { readonly kind: 'busy'; readonly holder: Holder | null }
   | { readonly kind: 'late' }

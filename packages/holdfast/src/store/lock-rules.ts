@@ -73,14 +73,14 @@ export class LockRules {
     if (lease?.owner === owner) {
       this.#prolong(address.key, lease, ttl)
       if (queue.stands) this.#tables.dropWaiter(address.queueKey, this.#process)
-      return { kind: 'granted', fence: BigInt(lease.fence), again: true, reserved: 0 }
+      return { kind: 'granted', fence: BigInt(lease.fence), again: true }
     }
     if (lease !== null) return this.#busy(address, this.#holder(lease), queue)
     if (queue.yield && this.#others(address.queueKey).length > 0) return this.#busy(address, null, queue)
     const fence = this.#takeFence(address)
     this.#tables.setLease(address.key, { owner, fence, trace, expires: this.#tables.now + ttl })
     if (queue.stands) this.#tables.dropWaiter(address.queueKey, this.#process)
-    return { kind: 'granted', fence: BigInt(fence), again: false, reserved: 0 }
+    return { kind: 'granted', fence: BigInt(fence), again: false }
   }
 
   release({ address, owner }: OwnerAsk): ReleaseResult {

@@ -141,9 +141,15 @@ export class Operation<R> {
     this.#again(bounds.pauseBetweenTries)
   }
 
-  /** Asks again after `pause`, unless another try is still out: then its silence decides. */
+  /**
+   * Asks again after `pause`, unless another try is still out: then its silence decides. A try that has no time left for
+   * its answer would only make an outcome unknown that is known.
+   */
   #again(pause: number): void {
-    if (this.#unanswered === 0) this.#tryIn(pause)
+    if (this.#unanswered > 0) return
+    const left = this.#until - this.#context.clock.monotonic()
+    if (left < Math.min(2 * pause, this.#budget / 2)) this.#giveUp()
+    else this.#tryIn(pause)
   }
 
   #giveUp(): void {

@@ -149,7 +149,7 @@ describe('C7: the number of renewals', () => {
     scene = await Scene.open(server)
     const lock = scene.hf.lock('a', { ttl })
     let held = await lock.acquire()
-    const until = performance.now() + Math.max(1_000, 4 * ttl)
+    const until = performance.now() + Math.max(1_000, 2.5 * ttl)
     for (let silent = false; performance.now() < until; silent = !silent) {
       if (silent) scene.proxy.toClient.hold()
       else scene.proxy.toClient.pass()
@@ -158,7 +158,7 @@ describe('C7: the number of renewals', () => {
       if (!silent && held.lost !== null) held = await lock.acquire()
     }
     scene.proxy.toClient.pass()
-    expect(renewals().length).toBeGreaterThanOrEqual(6)
+    expect(renewals().length).toBeGreaterThanOrEqual(4)
     expect(mostWithin(ttl, renewals())).toBeLessThanOrEqual(10)
   })
 

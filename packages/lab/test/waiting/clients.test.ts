@@ -68,7 +68,7 @@ describe('a client with a key prefix', () => {
   })
 
   test('node-redis 6', () => {
-    const client = nodeRedis6.createClient({ url: proxy.url, keyPrefix: 'app:' } as object)
+    const client = nodeRedis6.createClient({ url: proxy.url, keyPrefix: 'app:' })
     const refusal = refusalOf(client)
     expect(refusal.option).toBe('client.keyPrefix')
     expect(refusal.message).toContain('"app:"')
@@ -166,7 +166,7 @@ describe('a closed client', () => {
   ])('%s: is refused at the first use, never connected or destroyed', async (_, create) => {
     const client = create(proxy.url)
     client.on('error', () => {})
-    const hf = createHoldfast({ store: redisStore(client as never) })
+    const hf = createHoldfast({ store: redisStore(client) })
     const refused = async () => {
       const calls = [hf.lock('a').acquire(), hf.lock('a').run(() => 1), hf.inspect('a')]
       for (const call of calls) {

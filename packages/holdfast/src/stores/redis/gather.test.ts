@@ -63,7 +63,7 @@ beforeEach(() => {
       })
     },
     distrust: () => (distrusted += 1),
-  } as RedisPort
+  } as Partial<RedisPort> as RedisPort
   serverClock = new ServerClock(clock)
   gatherer = new Gatherer(port, 'process', clock, serverClock)
 })

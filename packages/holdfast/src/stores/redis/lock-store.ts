@@ -179,11 +179,11 @@ function acquireResult([kind = '', first = '', second]: Result): AcquireResult {
     case 'busy':
       return { kind, holder: holderOf(first, remainingOf(second)) }
     case 'mine':
-      return { kind: 'granted', fence: BigInt(first), again: true, reserved: 0 }
+      return { kind: 'granted', fence: BigInt(first), again: true }
     case 'granted':
       return { kind, fence: BigInt(first), again: false, reserved: Number(second) }
     default:
-      return { kind: 'granted', fence: BigInt(kind), again: false, reserved: 0 }
+      return { kind: 'granted', fence: BigInt(kind), again: false }
   }
 }
 

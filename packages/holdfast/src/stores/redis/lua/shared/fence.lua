@@ -6,9 +6,9 @@ local FENCE_LIMIT = 9007199254740992
 -- the `wanted` ones were taken: as many as leave the last one at most `lead` ahead of the clock. Expiry follows time and fence, so
 -- that a last fence ahead of the clock is not forgotten before the clock has passed it.
 local function takeFences(fenceKey, count, retention, wanted, lead)
-  local value = redis.pcall('GET', fenceKey)
-  if errorOf(value) then
-    return nil, errorOf(value)
+  local value, unreadable = readString(fenceKey)
+  if unreadable then
+    return nil, unreadable
   end
   local last = tonumber(value or '0') or 0
   local first = math.max(last + 1, nowMicros)

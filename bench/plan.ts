@@ -1,0 +1,63 @@
+/** How much is measured. Times in milliseconds. */
+export interface Sampling {
+  /** Each round measures every contender once. */
+  readonly rounds: number
+  /** Peers sit out the rounds after these, unless a target compares with them. Default: none. */
+  readonly peerRounds?: number
+  /** Before each slice, not counted. */
+  readonly warmUp: number
+  readonly slice: number
+}
+
+export interface Plan {
+  readonly name: 'quick' | 'full'
+  readonly cycles: Sampling
+  /** The same behind a network. */
+  readonly delayed: Sampling
+  readonly contended: Sampling
+  /** Loads that have no target, for those who want to know more. */
+  readonly aside: { readonly cycles: Sampling; readonly contended: Sampling } | null
+  /** Whether peers take part where no target and no curve asks for them. */
+  readonly peersAside: boolean
+  readonly drainRounds: number
+  readonly heapRounds: number
+}
+
+export const full: Plan = {
+  name: 'full',
+  cycles: { rounds: 7, warmUp: 100, slice: 500 },
+  delayed: { rounds: 5, peerRounds: 2, warmUp: 100, slice: 500 },
+  contended: { rounds: 5, warmUp: 200, slice: 1_000 },
+  aside: {
+    cycles: { rounds: 3, warmUp: 100, slice: 500 },
+    contended: { rounds: 2, peerRounds: 1, warmUp: 100, slice: 500 },
+  },
+  peersAside: true,
+  drainRounds: 3,
+  heapRounds: 2,
+}
+
+export const quick: Plan = {
+  name: 'quick',
+  cycles: { rounds: 3, peerRounds: 1, warmUp: 30, slice: 150 },
+  delayed: { rounds: 3, warmUp: 50, slice: 250 },
+  contended: { rounds: 3, peerRounds: 1, warmUp: 60, slice: 220 },
+  aside: null,
+  peersAside: false,
+  drainRounds: 1,
+  heapRounds: 1,
+}
+
+/** The same plan with another number of rounds. */
+export function withRounds(plan: Plan, rounds: number): Plan {
+  const { cycles, delayed, contended, aside } = plan
+  return {
+    ...plan,
+    cycles: { ...cycles, rounds },
+    delayed: { ...delayed, rounds },
+    contended: { ...contended, rounds },
+    aside: aside && { cycles: { ...aside.cycles, rounds }, contended: { ...aside.contended, rounds } },
+    drainRounds: rounds,
+    heapRounds: rounds,
+  }
+}
