@@ -27,7 +27,9 @@ export interface LockOptions {
 export interface AcquireOptions {
   /** Ends the wait: the call rejects with the signal's reason within 10 ms, and leaves nothing behind. */
   signal?: AbortSignal
+  /** How long this call waits, instead of the lock's own `wait`; 0 tries once. At most 24 h. */
   wait?: Duration
+  /** The lease of this call, instead of the lock's own `ttl`. 10 ms to 24 h. */
   ttl?: Duration
   /** A hold of the same lock that this call nests in, instead of waiting for it. */
   within?: Held
