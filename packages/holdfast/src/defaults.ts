@@ -8,6 +8,10 @@ export const defaults = {
   wait: 5_000,
   /** For one operation on the store, its repeats included: a store that is slower than this is down for its callers. */
   budget: 1_000,
+  /** Grants that a lease gives within its process before others get the lock: enough to make the round trips vanish. */
+  handOverGrants: 64,
+  /** For how long it does so: not longer than a person notices. */
+  handOverTime: 100,
   /** `interval()` and the base of `backoff()`: a person does not notice it, and a server hardly does. */
   retryInterval: 50,
   /** The longest pause of `backoff()`: as long as the poll of a waiter in the queue, and a fifth of the wait. */
@@ -55,6 +59,10 @@ export const bounds = {
   patience: 500,
   /** Bookkeeping of fences outlives them by this. */
   fenceRetention: 86_400_000,
+  /** As many fences as may be reserved without leading the clock by more than a millisecond. */
+  maxHandOverGrants: 1_000,
+  /** Longer than that is unkind to other processes. */
+  maxHandOverTime: 10_000,
   /** How long a lock is held before its process listens for a forced release: most are given back sooner. */
   listenAfter: 100,
   /** How long a subscription that nobody needs is kept. */

@@ -6,6 +6,7 @@ import type { AcquireResult, Answer, Holder, QueueManners } from '../store/contr
 import { StoreFailure } from '../store/failure.ts'
 import type { Operation, OperationPlan, Outcome } from '../store/operation.ts'
 import type { LockEngine } from './engine.ts'
+import type { HandOver } from './options.ts'
 import { GrantedLease } from './granted-lease.ts'
 
 /** What a caller wants of a lock. */
@@ -14,6 +15,8 @@ export interface LockWish {
   readonly ttl: number
   readonly renew: boolean
   readonly maxHold: number | null
+  /** Bounds of handing the lease on within the process; `null` when it is not. */
+  readonly handOver: HandOver | null
   readonly trace: string | null
 }
 
@@ -61,8 +64,10 @@ export class Acquisition implements OperationPlan<AcquireResult> {
    * abandoned owner of this very process is cleared and asked for again: "busy" is never said about a key of our own.
    *
    * @param giveUpAt monotonic milliseconds, after which no further try is made
+   * @param reserve how many fences more are wanted, to hand the lease on
    */
-  start(manners: QueueManners, giveUpAt: number, done: (result: AskResult) => void): void {
+  start(manners: QueueManners, giveUpAt: number, reserve: number, done: (result: AskResult) => void): void {
+    this.#reserve = reserve
     this.#manners = manners
     this.#giveUpAt = giveUpAt
     this.#done = done
@@ -115,7 +120,7 @@ export class Acquisition implements OperationPlan<AcquireResult> {
     this.#noteAttempts(operation, unsure)
     if (outcome.kind !== 'done') return this.#tell(outcome)
     const { result } = outcome.answer
-    if (result.kind === 'granted') return this.#granted(outcome, result.fence, result.again)
+    if (result.kind === 'granted') return this.#granted(outcome, result)
     if (result.kind === 'late') throw new Error('an operation never ends with late')
     const { holder } = result
     const blocked = holder !== null && this.#engine.isAbandoned(holder.owner)
@@ -136,7 +141,10 @@ export class Acquisition implements OperationPlan<AcquireResult> {
     }
   }
 
-  #granted({ attempt }: Outcome<AcquireResult> & { kind: 'done' }, fence: bigint, again: boolean): void {
+  #granted(
+    { attempt }: Outcome<AcquireResult> & { kind: 'done' },
+    { fence, again, reserved: wanted = 0 }: AcquireResult & { kind: 'granted' },
+  ): void {
     const { ttl } = this.#wish
     const { sent } = attempt
     this.#over = true
@@ -147,12 +155,10 @@ export class Acquisition implements OperationPlan<AcquireResult> {
     }
     // "Mine" at the first ask: the client itself sent it twice.
     const unfinishedUntil = this.#unsure || again ? this.#lastNotAfter : null
-    const lease = new GrantedLease(this.#engine, this.#wish, {
-      owner: this.owner,
-      fence,
-      sent,
-      unfinishedUntil,
-    })
+    // A lease that may have been asked for twice is not handed on: which fences another copy took is not known.
+    const reserved = unfinishedUntil === null ? wanted : 0
+    const grant = { owner: this.owner, fence, reserved, sent, unfinishedUntil }
+    const lease = new GrantedLease(this.#engine, this.#wish, grant)
     this.#tell({ kind: 'granted', lease })
   }
 

@@ -292,7 +292,7 @@ describe('two processes', () => {
       const turns: string[] = []
       const loop = async (hf: Holdfast, name: string) => {
         for (let turn = 0; turn < 12 / loops; turn += 1) {
-          await hf.lock('a', { wait: 60_000 }).run(async () => {
+          await hf.lock('a', { wait: 60_000, handOver: false }).run(async () => {
             turns.push(name)
             await later(5)
           })

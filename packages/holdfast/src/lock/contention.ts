@@ -1,9 +1,11 @@
+import type { Timer } from '../clock.ts'
 import { bounds } from '../defaults.ts'
 import { ClosedError, LockTimeoutError } from '../errors.ts'
 import type { Holder, QueueManners } from '../store/contract.ts'
 import { publicError, type StoreFailure } from '../store/failure.ts'
 import { Acquisition, type AskResult } from './acquisition.ts'
 import type { LockEngine } from './engine.ts'
+import type { GrantedLease } from './granted-lease.ts'
 import type { Waiter } from './waiter.ts'
 
 /**
@@ -24,6 +26,10 @@ export class Contention {
   #wakeUp: { readonly wake: () => void; readonly cancel: () => void } | null = null
   /** Whether the last sleep was to end with the holder's lease, before the poll was due. */
   #cutShort = false
+  /** A lease of ours that the waiters get one after the other, without asking the store. */
+  #own: GrantedLease | null = null
+  /** Ends the wait for a lease of ours that is not handed on in its time. */
+  #patience: Timer | null = null
   /** Whether the store was told that we want to be woken. Not before the first "busy": most locks are free. */
   #attending = false
 
@@ -35,7 +41,7 @@ export class Contention {
   /** Adds a waiter at the end of the line. Settles it within its wait and one budget. */
   add(waiter: Waiter): void {
     this.#line.push(waiter)
-    if (this.#line.length === 1) return this.#ask(waiter, false)
+    if (this.#line.length === 1) return this.#begin(waiter)
     // The first in line watches its own time, between its asks.
     const left = Math.max(0, waiter.deadline - waiter.since)
     waiter.timer = this.#engine.clock.setTimer(() => this.#timeOut(waiter), left, { keepAlive: true })
@@ -45,6 +51,30 @@ export class Contention {
   nudge(): void {
     this.#nudges += 1
     this.#wakeUp?.wake()
+  }
+
+  /** Gives a lease of ours to the first in line, when it does not ask for one of its own. */
+  takeOver(lease: GrantedLease): boolean {
+    const waiter = this.#line[0]
+    if (waiter === undefined || lease !== this.#own || waiter.acquisition !== null) return false
+    if (!lease.couldPassTo(waiter.wish)) return false
+    this.#give(waiter, lease.passTo(waiter.wish))
+    return true
+  }
+
+  /** A lease of this process ended otherwise: who waited for it now asks. */
+  ownEnded(lease: GrantedLease): void {
+    if (lease !== this.#own) return
+    this.#own = null
+    this.#askAfterAll()
+  }
+
+  /** The first in line has waited for a lease of ours, which it does not get. */
+  #askAfterAll(): void {
+    this.#patience?.cancel()
+    this.#patience = null
+    const waiter = this.#line[0]
+    if (waiter !== undefined && waiter.acquisition === null) this.#begin(waiter)
   }
 
   /** Takes a waiter out at once; what it had asked for is cleared away in the background. */
@@ -69,7 +99,7 @@ export class Contention {
     waiter.acquisition ??= new Acquisition(this.#engine, waiter.wish)
     const nudges = this.#nudges
     const giveUpAt = waiter.deadline + this.#engine.budget
-    waiter.acquisition.start(this.#manners(waiter, woken), giveUpAt, (result) =>
+    waiter.acquisition.start(this.#manners(waiter, woken), giveUpAt, this.#followers(waiter), (result) =>
       this.#heard(waiter, result, nudges),
     )
   }
@@ -81,9 +111,7 @@ export class Contention {
       this.#stands = false
       // Handed over: settling must not clear it away.
       waiter.acquisition = null
-      const next = this.#takeOut(waiter)
-      waiter.grant(result.lease)
-      return this.#goOn(next, waiter)
+      return this.#give(waiter, result.lease)
     }
     if (result.kind === 'busy') this.#holder = result.holder
     else if (!this.#recovers(waiter, result)) return
@@ -92,6 +120,32 @@ export class Contention {
     // A wake-up that came meanwhile is answered at once.
     if (this.#nudges !== nudges) return this.#ask(waiter, true)
     this.#sleep(waiter, result.kind !== 'busy')
+  }
+
+  #give(waiter: Waiter, lease: GrantedLease): void {
+    const next = this.#takeOut(waiter)
+    this.#own = lease
+    this.#holder = { owner: lease.owner, fence: lease.fence, remaining: lease.remaining() }
+    waiter.grant(lease)
+    this.#goOn(next, waiter)
+  }
+
+  /** Makes a waiter the one who asks. */
+  #begin(waiter: Waiter): void {
+    waiter.timer?.cancel()
+    this.#ask(waiter, false)
+  }
+
+  /** How many of those behind a waiter could get its lease after it. */
+  #followers({ wish, retry }: Waiter): number {
+    const { handOver, ttl } = wish
+    if (handOver === null || retry !== null) return 0
+    let count = 0
+    for (let i = 1; i < this.#line.length && count < handOver.grants - 1; i += 1) {
+      const behind = this.#line[i] as Waiter
+      if (behind.wish.ttl === ttl && behind.wish.handOver !== null && behind.retry === null) count += 1
+    }
+    return count
   }
 
   /** After a failure: goes on under a new owner while there is time, else rejects. */
@@ -164,8 +218,10 @@ export class Contention {
 
   #goOn(next: Waiter | null, last: Waiter): void {
     if (next !== null) {
-      next.timer?.cancel()
-      this.#ask(next, false)
+      // What is held here comes to it when it is given back; asking would only find it busy.
+      const own = next.retry === null && this.#own?.couldPassTo(next.wish) === true ? this.#own : null
+      if (own === null) return this.#begin(next)
+      this.#patience ??= this.#engine.clock.setTimer(() => this.#askAfterAll(), own.handOverLeft)
     } else if (this.#line.length === 0) {
       this.#end(last)
     }
@@ -178,6 +234,7 @@ export class Contention {
   }
 
   #end(last: Waiter): void {
+    this.#patience?.cancel()
     this.#engine.contentions.delete(this.#key)
     if (this.#attending) this.#engine.waits(-1)
     if (this.#stands) this.#engine.leaveQueue(last.wish.address)

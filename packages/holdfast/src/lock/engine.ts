@@ -221,13 +221,20 @@ export class LockEngine implements LockListener {
   holdsNoMore(lease: GrantedLease): void {
     this.schedule.remove(lease)
     this.retire(lease.owner)
-    if (this.#leases.delete(lease.owner)) this.#attend()
+    if (!this.#leases.delete(lease.owner)) return
+    this.#attend()
+    this.contentions.get(lease.address.key)?.ownEnded(lease)
   }
 
   /** An acquire has begun (1); it was handed over, or has failed (-1). Closing waits for it. */
   acquires(change: 1 | -1): void {
     this.#acquiring += change
     if (this.#acquiring === 0) this.#whenNoneAcquires?.()
+  }
+
+  /** Hands a lease on to the next waiting call of this process, if there is one that can have it. */
+  handsOn(lease: GrantedLease): boolean {
+    return !this.#closed && (this.contentions.get(lease.address.key)?.takeOver(lease) ?? false)
   }
 
   /** So many locks more (or fewer) are waited for. */

@@ -17,6 +17,8 @@ import type { Scheduled } from './schedule.ts'
 export interface Grant {
   readonly owner: string
   readonly fence: bigint
+  /** How many fences after it are reserved, to hand the lease on. */
+  readonly reserved: number
   /** When the request that was granted was sent. */
   readonly sent: Instant
   /**
@@ -36,6 +38,14 @@ export class GrantedLease implements Lease, Scheduled {
   readonly trace: string | null
   readonly ttl: number
   readonly #engine: LockEngine
+  /** The fence in the lock's value: of the first grant of the lease. */
+  #leaseFence: bigint
+  /** Fences that are left for handing it on. */
+  #spare = 0
+  /** Monotonic milliseconds. */
+  #handOverUntil = -Infinity
+  /** When the last request was sent that the store confirmed: monotonic milliseconds. */
+  #confirmed: number
   /** Whether the watchdog renews it. */
   readonly #renews: boolean
   readonly #unfinishedUntil: number | null
@@ -76,6 +86,52 @@ export class GrantedLease implements Lease, Scheduled {
     this.#holdEnd = wish.maxHold === null ? Infinity : this.#grantedAt + wish.maxHold
     this.#deadline = after(grant.sent, wish.ttl - driftAllowance(wish.ttl))
     this.#nextRenewal = wish.renew ? grant.sent.monotonic + wish.ttl / bounds.renewalsPerTtl : Infinity
+    this.#leaseFence = grant.fence
+    this.#confirmed = grant.sent.monotonic
+    if (wish.handOver !== null && grant.reserved > 0) {
+      this.#spare = Math.min(grant.reserved, wish.handOver.grants - 1)
+      this.#handOverUntil = this.#grantedAt + wish.handOver.time
+    }
+  }
+
+  /**
+   * Whether it could go to another call of this process without a round trip: fences are reserved for that, its bounds are
+   * not reached, and the store confirmed it less than a third of the ttl ago.
+   */
+  couldPassTo(wish: LockWish): boolean {
+    if (this.#spare === 0 || this.#phase !== 'held' || wish.ttl !== this.ttl || wish.handOver === null)
+      return false
+    const now = this.#engine.clock.monotonic()
+    const fresh = now - this.#confirmed < this.ttl / bounds.renewalsPerTtl
+    return now < this.#handOverUntil && fresh && this.lost === null
+  }
+
+  /** Milliseconds in which it may still be handed on. */
+  get handOverLeft(): number {
+    return Math.max(0, this.#handOverUntil - this.#engine.clock.monotonic())
+  }
+
+  /** Ends this hold, and gives the lease to another call under the next reserved fence. Only when {@link couldPassTo}. */
+  passTo(wish: LockWish): GrantedLease {
+    const grant = {
+      owner: this.owner,
+      fence: this.fence + 1n,
+      reserved: 0,
+      sent: this.#deadline,
+      unfinishedUntil: null,
+    }
+    const next = new GrantedLease(this.#engine, wish, grant)
+    next.#leaseFence = this.#leaseFence
+    next.#spare = this.#spare - 1
+    next.#handOverUntil = this.#handOverUntil
+    next.#confirmed = this.#confirmed
+    next.#deadline = this.#deadline
+    next.#nextRenewal = this.#nextRenewal
+    next.#lastTry = this.#lastTry
+    next.#retrying = this.#retrying
+    this.#phase = 'released'
+    this.#callOffRenewals()
+    return next
   }
 
   /** Begins to renew and to watch the deadline. */
@@ -195,6 +251,10 @@ export class GrantedLease implements Lease, Scheduled {
       this.#tidyUp(lost)
       return Promise.resolve({ released: false, reason: lost })
     }
+    if (this.#spare > 0 && this.#engine.handsOn(this)) {
+      this.#tellReleased(true)
+      return Promise.resolve({ released: true, confirmed: true })
+    }
     // Before anything is sent: no renewal may follow a release.
     this.#phase = 'releasing'
     this.#callOffRenewals()
@@ -236,10 +296,13 @@ export class GrantedLease implements Lease, Scheduled {
     this.#phase = 'released'
     this.#stop()
     if (this.#unfinishedUntil !== null && answer.serverTime <= this.#unfinishedUntil) this.disown()
-    if (events.released.hasSubscribers) {
-      events.released.publish({ ...this.#event(), held: this.held, confirmed, trace: this.trace })
-    }
+    this.#tellReleased(confirmed)
     return { released: true, confirmed }
+  }
+
+  #tellReleased(confirmed: boolean): void {
+    if (!events.released.hasSubscribers) return
+    events.released.publish({ ...this.#event(), held: this.held, confirmed, trace: this.trace })
   }
 
   /** A lock whose time is over may still stand on the server for a moment, or longer if a renewal came late. */
@@ -266,7 +329,7 @@ export class GrantedLease implements Lease, Scheduled {
   }
 
   #askRenewal(ttl: number, attempt: Attempt): Promise<Answer<RenewResult>> {
-    const ask: RenewAsk = { address: this.address, owner: this.owner, fence: this.fence, ttl }
+    const ask: RenewAsk = { address: this.address, owner: this.owner, fence: this.#leaseFence, ttl }
     return this.#engine.store.renew(ask, attempt)
   }
 
@@ -276,6 +339,7 @@ export class GrantedLease implements Lease, Scheduled {
     if (result.kind === 'missing') return this.lose('missing')
     if (result.kind === 'other') return this.lose('taken')
     if (result.kind === 'late' || sent === null) return
+    this.#confirmed = sent.monotonic
     this.#moveDeadline(after(sent, ttl - driftAllowance(ttl)))
     if (this.#renews) this.#nextRenewal = sent.monotonic + this.ttl / bounds.renewalsPerTtl
     this.#retrying = false

@@ -137,8 +137,8 @@ export class Obtainer {
     signal: AbortSignal | null,
   ): Promise<Leased<GrantedLease>> {
     const { engine } = this.#context
-    const { renew, maxHold, retry } = this.#options
-    const wish: LockWish = { address, ttl, renew, maxHold, trace: engine.trace() }
+    const { renew, maxHold, handOver, retry } = this.#options
+    const wish: LockWish = { address, ttl, renew, maxHold, handOver, trace: engine.trace() }
     return new Promise((resolve, reject) => {
       if (wait === 0) {
         askOnce(engine, new Waiter(engine, { wish, wait, retry, signal, cancel: cancelAsk, resolve, reject }))
@@ -157,7 +157,7 @@ function askOnce(engine: LockEngine, waiter: Waiter): void {
   waiter.acquisition = acquisition
   const stopWatching = engine.whenClosed(() => cancelAsk(waiter, new ClosedError()))
   waiter.timer = { cancel: stopWatching }
-  acquisition.start(NO_MANNERS, waiter.deadline + engine.budget, (result) => {
+  acquisition.start(NO_MANNERS, waiter.deadline + engine.budget, 0, (result) => {
     if (result.kind === 'granted') {
       waiter.acquisition = null
       waiter.grant(result.lease)

@@ -17,10 +17,24 @@ export interface LockOptions {
   renew?: boolean
   /** `interval(…)` or `backoff(…)`. Default: stand in the queue and be woken. */
   retry?: Retry
+  /**
+   * How long a lease may go from one waiting call of this process to the next without a round trip, before other processes
+   * get the lock: at most `grants` times (default 64, 1 to 1000) and for `time` (default 100 ms, at most 10 s). `false`: never.
+   * Only on stores that can reserve fences (Redis), for renewed locks, between calls of equal `ttl`.
+   */
+  handOver?: false | HandOverOptions
   /** Whether a `run` inside a `run` of the same flow takes a share of the same lock instead of waiting for itself. Default false. */
   reentrant?: boolean
   /** The exact key, to share the lock with other software. Default: `PREFIX:{NAME}:lock`. */
   key?: string
+}
+
+/** Bounds of handing a lease on within the process. */
+export interface HandOverOptions {
+  /** Grants of one lease. */
+  grants?: number
+  /** Time since the lease was granted. */
+  time?: Duration
 }
 
 /** What a single call takes, beside the lock's own options. */
@@ -35,6 +49,12 @@ export interface AcquireOptions {
   within?: Held
 }
 
+/** Bounds of handing a lease on, checked and in milliseconds. */
+export interface HandOver {
+  readonly grants: number
+  readonly time: number
+}
+
 /** The options of a lock, checked and in milliseconds. */
 export interface CheckedLockOptions {
   readonly ttl: number
@@ -42,6 +62,7 @@ export interface CheckedLockOptions {
   readonly maxHold: number | null
   readonly renew: boolean
   readonly retry: Retry | null
+  readonly handOver: HandOver | null
   readonly reentrant: boolean
   readonly key: string | undefined
 }
@@ -56,7 +77,8 @@ export interface CheckedAcquireOptions {
 
 const ttlBounds = { min: bounds.minTtl, max: bounds.maxTtl }
 const waitBounds = { min: 0, max: bounds.maxWait }
-const LOCK_OPTIONS = ['ttl', 'wait', 'maxHold', 'renew', 'retry', 'reentrant', 'key']
+const DEFAULT_HAND_OVER: HandOver = { grants: defaults.handOverGrants, time: defaults.handOverTime }
+const LOCK_OPTIONS = ['ttl', 'wait', 'maxHold', 'renew', 'retry', 'handOver', 'reentrant', 'key']
 const ACQUIRE_OPTIONS = ['signal', 'wait', 'ttl', 'within']
 
 /** @throws InvalidArgumentError that names option, value and remedy */
@@ -68,6 +90,7 @@ export function checkLockOptions(options: LockOptions = {}): CheckedLockOptions 
     maxHold,
     renew = true,
     retry,
+    handOver = DEFAULT_HAND_OVER,
     reentrant = false,
     key,
   } = options
@@ -80,6 +103,7 @@ export function checkLockOptions(options: LockOptions = {}): CheckedLockOptions 
         : parseDuration(maxHold, 'maxHold', { min: bounds.minTtl, max: bounds.maxHold }),
     renew: checkBoolean(renew, 'renew'),
     retry: retry === undefined ? null : checkRetry(retry, 'retry'),
+    handOver: renew ? checkHandOver(handOver) : null,
     reentrant: checkBoolean(reentrant, 'reentrant'),
     key: key === undefined ? undefined : checkKey(key),
   }
@@ -90,6 +114,20 @@ export function checkLockOptions(options: LockOptions = {}): CheckedLockOptions 
     })
   }
   return checked
+}
+
+function checkHandOver(value: unknown): HandOver | null {
+  if (value === false) return null
+  if (value === DEFAULT_HAND_OVER) return DEFAULT_HAND_OVER
+  checkOptions(value, ['grants', 'time'], 'handOver')
+  const { grants = defaults.handOverGrants, time = defaults.handOverTime } = value as HandOverOptions
+  if (!Number.isInteger(grants) || grants < 1 || grants > bounds.maxHandOverGrants) {
+    throw new InvalidArgumentError('handOver.grants', grants, {
+      problem: 'is not a number of grants',
+      remedy: `Give a whole number from 1 to ${bounds.maxHandOverGrants}, or handOver: false.`,
+    })
+  }
+  return { grants, time: parseDuration(time, 'handOver.time', { min: 1, max: bounds.maxHandOverTime }) }
 }
 
 /** @throws InvalidArgumentError when `key` is not text, is empty, or has a lone surrogate */

@@ -8,3 +8,6 @@ export const MAX_FENCE = 2 ** 53
 export function nextFence(last: number, nowMicros: number): number {
   return Math.max(last + 1, nowMicros)
 }
+
+/** Reserved fences must not let the last one lead the store's clock by more than this. */
+export const RESERVED_LEAD_MICROS = 1_000

@@ -13,7 +13,7 @@ import type {
   RenewResult,
 } from './contract.ts'
 import { StoreFailure } from './failure.ts'
-import { MAX_FENCE, nextFence } from './fence.ts'
+import { MAX_FENCE, nextFence, RESERVED_LEAD_MICROS } from './fence.ts'
 import { processOf } from './owner.ts'
 import { beatOf, isDead, nextToWake, type QueueEntry } from './wait-queue.ts'
 
@@ -67,7 +67,7 @@ export class LockRules {
     this.#pushes = pushes
   }
 
-  acquire({ address, owner, trace, ttl, queue }: AcquireAsk, late: boolean): AcquireResult {
+  acquire({ address, owner, trace, ttl, queue, reserve = 0 }: AcquireAsk, late: boolean): AcquireResult {
     if (late) return { kind: 'late' }
     const lease = this.#living(address.key)
     if (lease?.owner === owner) {
@@ -77,10 +77,11 @@ export class LockRules {
     }
     if (lease !== null) return this.#busy(address, this.#holder(lease), queue)
     if (queue.yield && this.#others(address.queueKey).length > 0) return this.#busy(address, null, queue)
-    const fence = this.#takeFence(address)
+    const { fence, reserved } = this.#takeFences(address, reserve)
     this.#tables.setLease(address.key, { owner, fence, trace, expires: this.#tables.now + ttl })
     if (queue.stands) this.#tables.dropWaiter(address.queueKey, this.#process)
-    return { kind: 'granted', fence: BigInt(fence), again: false }
+    const granted = { kind: 'granted', fence: BigInt(fence), again: false } as const
+    return reserved > 0 ? { ...granted, reserved } : granted
   }
 
   release({ address, owner }: OwnerAsk): ReleaseResult {
@@ -118,7 +119,7 @@ export class LockRules {
     const lease = this.#living(address.key)
     if (lease === null) return { kind: 'missing' }
     if (lease.owner !== owner) return { kind: 'other', holder: this.#holder(lease) }
-    const fence = this.#takeFence(address)
+    const { fence } = this.#takeFences(address, 0)
     this.#tables.dropLease(address.key)
     const holder = processOf(owner)
     if (holder !== null) this.#pushes?.forced(holder, address.key, owner)
@@ -147,13 +148,18 @@ export class LockRules {
     if (expires > lease.expires) this.#tables.setLease(key, { ...lease, expires })
   }
 
-  /** Takes the next fence and writes it down, before anything is granted with it. */
-  #takeFence({ fenceKey }: LockAddress): number {
+  /**
+   * Takes the next fence, and as many more as are wanted and leave the last one at most a moment ahead of the clock. The last
+   * of them is written down before anything is granted.
+   */
+  #takeFences({ fenceKey }: LockAddress, wanted: number): { fence: number; reserved: number } {
+    const { nowMicros } = this.#tables
     const last = this.#tables.lastFence(fenceKey)
-    const fence = nextFence(last, this.#tables.nowMicros)
-    if (fence >= MAX_FENCE) throw noFenceLeft(fenceKey, last)
-    this.#tables.setLastFence(fenceKey, fence)
-    return fence
+    const fence = nextFence(last, nowMicros)
+    const reserved = Math.max(0, Math.min(wanted, nowMicros + RESERVED_LEAD_MICROS - fence))
+    if (fence + reserved >= MAX_FENCE) throw noFenceLeft(fenceKey, last)
+    this.#tables.setLastFence(fenceKey, fence + reserved)
+    return { fence, reserved }
   }
 
   #busy(address: LockAddress, holder: Holder | null, queue: QueueManners): AcquireResult {
