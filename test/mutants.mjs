@@ -12,6 +12,33 @@ export const mutants = {
       test: 'a process that is woken soon after its own release takes the lock, and does not stand back',
     },
   },
+  'hand-over-after-unconfirmed-renewal': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'return now < this.#handOverUntil && fresh && this.lost === null',
+    replacement: 'return now < this.#handOverUntil && this.lost === null',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/local-hand-over.test.ts',
+      test: 'a lease is not handed on > after an unconfirmed renewal: the store has not confirmed it for a third of the ttl',
+    },
+  },
+  'handed-on-under-the-same-fence': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'fence: this.fence + 1n',
+    replacement: 'fence: this.fence',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/local-hand-over.test.ts',
+      test: 'a lease that is given back > goes down the line without a round trip, with rising fences, and is released once',
+    },
+  },
+  'hand-over-without-end': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'this.#spare = Math.min(grant.reserved, wish.handOver.grants - 1)',
+    replacement: 'this.#spare = grant.reserved + 1_000',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/local-hand-over.test.ts',
+      test: 'a lease is not handed on > past others: who waits elsewhere gets it next',
+    },
+  },
   'no-deadline-timer': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
     text: 'const end = Math.min(this.#deadline.monotonic, this.#holdEnd)',
