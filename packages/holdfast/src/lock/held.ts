@@ -4,24 +4,29 @@ import { LockLostError, type LossReason } from '../errors.ts'
 import type { ReleaseOutcome } from './lease.ts'
 import type { Share } from './share.ts'
 
+/** Where {@link shareOf} finds a share. A symbol, so that callers do not. */
+const SHARE = Symbol('holdfast.share')
+
 /** The share behind a held lock. Not for callers. */
-export let shareOf: (held: Held) => Share
+export function shareOf(held: Held): Share {
+  return held[SHARE]
+}
 
 /**
  * A lock that is held. It tells the truth about itself at any time without asking anybody: `lost`, `signal.aborted`,
  * `remaining()` and `assertHeld()` compute from this machine's clocks when they are read.
  */
 export class Held implements AsyncDisposable {
-  static {
-    shareOf = (held) => held.#share
-  }
-
   readonly #share: Share
   /** Whether this handle was the last share, and so gave the lock itself back. */
   #givesBack = false
 
   constructor(share: Share) {
     this.#share = share
+  }
+
+  get [SHARE](): Share {
+    return this.#share
   }
 
   /** The lock's name, as the caller gave it. */

@@ -40,6 +40,7 @@ export interface LockStoreBench {
 export interface LockStoreContractOptions<B extends LockStoreBench = LockStoreBench> {
   /** The traits of the stores that `connect` gives. */
   readonly traits: StoreTraits
+  /** Makes what one case works with. */
   setUp(): Promise<B>
   /** Removes whatever lies at a key (of a lock, or of the last fence), as an operator or an eviction would. */
   remove?(bench: B, key: string): Promise<void>
