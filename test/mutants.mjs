@@ -419,4 +419,241 @@ export const mutants = {
       test: 'the loss of the old half > forced: the holder is told, and the other half is neither renewed nor left behind',
     },
   },
+  'no-not-after': {
+    file: 'packages/holdfast/src/stores/redis/lua/acquire.lua',
+    text: "  if now > tonumber(ARGV[at + 4]) then\n    replies[i + 2] = { 'late' }\n  elseif value then",
+    replacement: '  if value then',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/delayed-request.test.ts',
+      test: 'ioredis > D17: an acquire arrives after its release, beyond the budget: the server refuses it',
+    },
+  },
+  'renewal-without-not-after': {
+    file: 'packages/holdfast/src/stores/redis/lua/renew.lua',
+    text: 'if now > notAfter then',
+    replacement: 'if false then',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/delayed-request.test.ts',
+      test: 'fault 31: an extension that arrives beyond its budget is refused',
+    },
+  },
+  'owner-used-twice': {
+    file: 'packages/holdfast/src/store/owner.ts',
+    text: 'let rest = this.#count++, i = 0',
+    replacement: 'let rest = this.#count, i = 0',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/delayed-request.test.ts',
+      test: 'a compensation that arrives late does not hit the next grant of the same process',
+    },
+  },
+  'mine-shortens': {
+    file: 'packages/holdfast/src/stores/redis/lua/acquire.lua',
+    text: 'digits(math.max(left, ttl))',
+    replacement: 'digits(ttl)',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/delayed-request.test.ts',
+      test: 'an acquire that arrives again never shortens its lease: what is left, or the ttl if that is more',
+    },
+  },
+  'late-is-refused': {
+    file: 'packages/holdfast/src/store/operation.ts',
+    text: "      this.#doubtful = true\n      this.#failure = new StoreFailure('the request reached",
+    replacement:
+      "      return this.#end({ kind: 'refused', failure: silent() })\n      this.#failure = new StoreFailure('the request reached",
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/late-answer.test.ts',
+      test: 'granted without an answer, then late: asked again, and got with the same owner',
+    },
+  },
+  'deadline-from-the-grant': {
+    file: 'packages/holdfast/src/lock/acquisition.ts',
+    text: '    const { sent } = attempt\n',
+    replacement:
+      '    const { clock } = this.#engine\n    const sent = attempt.sent && { monotonic: clock.monotonic(), wall: clock.wall() }\n',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/late-grant.test.ts',
+      test: 'the deadline counts from when the request was sent: an acquire whose answer took 200 ms',
+    },
+  },
+  'late-grant-handed-over': {
+    file: 'packages/holdfast/src/lock/acquisition.ts',
+    text: 'if (sent === null || millisecondsUntil(after(sent, ttl - driftAllowance(ttl)), this.#engine.clock) <= 0) {',
+    replacement: 'if (sent === null) {',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/late-grant.test.ts',
+      test: 'ioredis > A1: server stopped for longer than the ttl: tryAcquire gives nothing that is over, and its key goes',
+    },
+  },
+  'busy-about-its-own': {
+    file: 'packages/holdfast/src/lock/acquisition.ts',
+    text: 'const blocked = holder !== null && this.#engine.isAbandoned(holder.owner)',
+    replacement: 'const blocked = false',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/lost-reply.test.ts',
+      test: 'redis > A3: a key of an owner of this process that nobody holds any more is no obstacle',
+    },
+  },
+  'not-mine': {
+    file: 'packages/holdfast/src/stores/redis/lua/acquire.lua',
+    text: '  if isOwnedBy(value, owner) then\n    return again(lock, value, tonumber(ttl))\n  end\n',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/lost-reply.test.ts',
+      test: 'ioredis > A2: the reply is lost once: got at the next try, with one key, one fence and one owner',
+    },
+  },
+  'queue-without-expiry': {
+    file: 'packages/holdfast/src/stores/redis/lua/shared/queue.lua',
+    text: "  redis.call('PEXPIRE', queue, QUEUE_TTL_MS)\n",
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/no-expiry.test.ts',
+      test: 'ioredis > A6: no key without an expiry, over a storm of resets before and after commands',
+    },
+  },
+  'stays-in-the-queue': {
+    file: 'packages/holdfast/src/lock/contention.ts',
+    text: 'if (this.#stands) this.#engine.leaveQueue(last.wish.address)',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/wait-over.test.ts',
+      test: 'ioredis > A7: two seconds after the wait ran out: no key of ours, no timer, no command',
+    },
+  },
+  'abort-leaves-the-grant': {
+    file: 'packages/holdfast/src/lock/acquisition.ts',
+    text: 'this.#noteAttempts(this.#operation, true)',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/aborted.test.ts',
+      test: 'ioredis > A8: acquire aborted in flight ends at once, and the key it was granted goes',
+    },
+  },
+  'closed-client-is-not-noticed': {
+    file: 'packages/holdfast/src/stores/redis/lock-store.ts',
+    text: 'this.#port.onEnd(() => listener.gap())',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/aborted.test.ts',
+      test: 'redis > A8: a client that its owner closes rejects who waits',
+    },
+  },
+  'ttl-of-another-call': {
+    file: 'packages/holdfast/src/lock/obtainer.ts',
+    text: 'const wish: LockWish = { address, ttl,',
+    replacement: 'const wish: LockWish = { address, ttl: this.#options.ttl,',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/two-ttls.test.ts',
+      test: 'ioredis > A9: two callers of one lock object with ttl 600 and 60000: each has its own',
+    },
+  },
+  'called-off-and-sent': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: 'live = items.filter((item) => !item.attempt.abandoned)',
+    replacement: 'live = items',
+    caughtBy: {
+      file: 'packages/lab/test/faults/no-connection.test.ts',
+      test: 'ioredis > fault 32: a call aborted while there is no connection is never sent',
+    },
+  },
+  'offline-queue': {
+    file: 'packages/holdfast/src/stores/redis/ioredis.ts',
+    text: "while (this.#client.status !== 'ready') {",
+    replacement: "while (this.#client.status === 'end') {",
+    caughtBy: {
+      file: 'packages/lab/test/faults/no-connection.test.ts',
+      test: 'ioredis > fault 31, 32: what was asked for without a connection is not sent when there is one again',
+    },
+  },
+  'no-budget-of-ours': {
+    file: 'packages/holdfast/src/store/operation.ts',
+    text: '    this.#tryIn(Math.min(this.#budget / bounds.triesPerBudget, left))\n',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/faults/silent-store.test.ts',
+      test: 'a store that is silent > INV-H1: tryAcquire settles within 900 ms and a little',
+    },
+  },
+  'noscript-is-an-error': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: 'if (!isNoScript(error)) throw error',
+    replacement: 'throw error',
+    caughtBy: {
+      file: 'packages/lab/test/faults/scripts.test.ts',
+      test: 'ioredis > D12, fault 26: SCRIPT FLUSH between acquire, renewal, extend and release',
+    },
+  },
+  'sha1-at-run-time': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: "return await this.#sendAs('EVALSHA', kind.script.sha1, kind, items)",
+    replacement:
+      "const { createHash } = await import('node:crypto')\n      const sha1 = createHash('sha1').update(kind.script.source).digest('hex')\n      return await this.#sendAs('EVALSHA', sha1, kind, items)",
+    caughtBy: {
+      file: 'packages/lab/test/faults/scripts.test.ts',
+      test: 'D12: a process without SHA-1 locks all the same',
+    },
+  },
+  'refusal-taken-for-final': {
+    file: 'packages/holdfast/src/stores/redis/refusal.ts',
+    text: '  TRYAGAIN: { final: false,',
+    replacement: '  TRYAGAIN: { final: true,',
+    caughtBy: {
+      file: 'packages/lab/test/faults/fake-refusals.test.ts',
+      test: 'D13: TRYAGAIN, as it is > is worth a retry: told after the wait, outlasted within it, and no loss',
+    },
+  },
+  'refusal-is-a-loss': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: "    if (error instanceof StoreFailure && error.kind === 'refused') this.#unanswered = false\n",
+    replacement: "    if (error instanceof StoreFailure && error.kind === 'refused') this.lose('missing')\n",
+    caughtBy: {
+      file: 'packages/lab/test/faults/refusals.test.ts',
+      test: 'D13: renewals refused with READONLY > for less than the lease: still held; for longer: lost at the deadline, not before',
+    },
+  },
+  'refusal-of-a-copy-is-believed': {
+    file: 'packages/holdfast/src/stores/redis/ioredis.ts',
+    text: 'throw connection === this.#watch.count ? error : new SentTwiceError(error)',
+    replacement: 'throw error instanceof SentTwiceError ? null : error',
+    caughtBy: {
+      file: 'packages/lab/test/faults/refusals.test.ts',
+      test: 'D13: the reply to an acquire is lost, and the copy that the client sends again is refused: not "not done"',
+    },
+  },
+  'replies-of-others-believed': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: 'if (!complete || String(reply[1]) !== id)',
+    replacement: "if (!complete || id === '')",
+    caughtBy: {
+      file: 'packages/lab/test/faults/mixed-replies.test.ts',
+      test: 'replies to two acquires are swapped: neither is believed, and both are asked again',
+    },
+  },
+  'mixed-up-connection-kept': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: "if (failure.reason === 'mixed-up') this.#port.distrust()",
+    replacement: '',
+    caughtBy: {
+      file: 'packages/lab/test/faults/mixed-replies.test.ts',
+      test: 'node-redis 5 shifts its replies by one: nothing false is believed, and the connection is given up',
+    },
+  },
+  'wrong-type-unnamed': {
+    file: 'packages/holdfast/src/stores/redis/lua/shared/read.lua',
+    text: "if string.find(failure, 'WRONGTYPE', 1, true) then",
+    replacement: 'if false then',
+    caughtBy: {
+      file: 'packages/lab/test/faults/fake-refusals.test.ts',
+      test: 'a key of another type > a list: refused at first use, with what lies there',
+    },
+  },
+  'release-reply-not-doubted': {
+    file: 'packages/holdfast/src/lock/acquisition.ts',
+    text: 'outcome.doubtful || outcome.answer.maybeTwice',
+    replacement: 'false',
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/delayed-request.test.ts',
+      test: 'redis > D17: an acquire arrives after its release, within the budget: its key goes',
+    },
+  },
 }

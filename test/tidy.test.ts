@@ -2,6 +2,8 @@ import { dirname, posix } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { loadLua } from '../build/lua.mjs'
 import { subpaths } from '../build/subpaths.mjs'
+import { bounds } from '../packages/holdfast/src/defaults.ts'
+import { MAX_FENCE, RESERVED_LEAD_MICROS } from '../packages/holdfast/src/store/fence.ts'
 import { documents, namesInCode } from './tidy/documents.ts'
 import { filesOf, isTest, libraryModules, librarySource, lineCount, read, root } from './tidy/files.ts'
 import { codeOf, leadingComment, madeUpKeys, misuses, parseHeader } from './tidy/lua-header.ts'
@@ -119,6 +121,24 @@ describe('Lua scripts', () => {
 
   test.each(scripts)('%s touches no key of its own making', (file) => {
     expect(madeUpKeys(read(file))).toEqual([])
+  })
+
+  test('have the constants of the rest of the library', () => {
+    const same: Record<string, number> = {
+      FENCE_LIMIT: MAX_FENCE,
+      LEAD_MICROS: RESERVED_LEAD_MICROS,
+      HEARTBEAT_MS: bounds.heartbeat,
+      DEAD_AFTER_MS: bounds.waiterDeadAfter,
+      QUEUE_TTL_MS: bounds.queueTtl,
+    }
+    const found = [
+      ...scripts
+        .map(read)
+        .join('\n')
+        .matchAll(/^local ([A-Z_]+) = (\d+)$/gm),
+    ]
+    const theirs = Object.fromEntries(found.map(([, name = '', value]) => [name, Number(value)]))
+    expect(theirs).toMatchObject(same)
   })
 
   test('are all in use, with includes that exist', () => {

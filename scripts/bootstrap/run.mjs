@@ -32,15 +32,14 @@ const REAPER =
  * ended: a crashed test run leaves no server behind.
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{ output: 'keep' | 'show' | 'stderr', env?: NodeJS.ProcessEnv, cwd?: string }} options `show` passes
- * stdout and stderr on, `stderr` sends both to stderr
+ * @param {{ output: 'keep' | 'show', env?: NodeJS.ProcessEnv, cwd?: string }} options `show` passes on
+ * what it writes
  * @returns {Promise<Ended>}
  */
 export function run(command, args, { output, env = process.env, cwd = root }) {
   const streams = /** @type {const} */ ({
     keep: ['pipe', 'pipe'],
     show: ['inherit', 'inherit'],
-    stderr: [2, 2],
   })
   return new Promise((resolve) => {
     if (interrupted) return

@@ -7,8 +7,8 @@ import { forceRelease, inspectLock, type ForceReleaseResult, type LockInfo } fro
 import { Lock } from './lock/lock.ts'
 import { checkKey, type LockOptions } from './lock/options.ts'
 import { Reentry } from './lock/reentry.ts'
-import { checkPrefix, lockAddress, type LockAddress } from './name.ts'
-import { checkBoolean, checkFunction, checkOptions } from './options.ts'
+import { checkPrefix, lockAddresses, type LockAddress } from './name.ts'
+import { checkBoolean, checkFunction, checkMethods, checkOptions } from './options.ts'
 import { checkSignals, closeOnSignals } from './signals.ts'
 import type { OpenStore, Store, StoreTraits } from './store/contract.ts'
 import { memoryStore } from './stores/memory/index.ts'
@@ -61,6 +61,8 @@ export class Holdfast implements AsyncDisposable {
     const { clock = systemClock, randomness = systemRandomness, traceId, closeOn = [] } = options
     const { budget: wish = defaults.budget } = options
     const budget = parseDuration(wish, 'budget', { min: bounds.minBudget, max: bounds.maxBudget })
+    checkMethods(clock, ['monotonic', 'wall', 'setTimer', 'endOfTurn'], 'clock')
+    checkMethods(randomness, ['fraction', 'id'], 'randomness')
     if (traceId !== undefined)
       checkFunction(traceId, 'traceId', '() => trace.getActiveSpan()?.spanContext().traceId')
     this.#prefixes = checkPrefixes(options)
@@ -143,8 +145,7 @@ export class Holdfast implements AsyncDisposable {
   /** Where a lock of this name may lie: under the prefix in use, then under the old one. */
   #addresses(name: string, exactKey: string | undefined): readonly LockAddress[] {
     const key = exactKey === undefined ? undefined : checkKey(exactKey)
-    const prefixes = [...this.#prefixes].reverse().slice(0, key === undefined ? 2 : 1)
-    return prefixes.map((prefix) => lockAddress(prefix, name, key))
+    return lockAddresses(this.#prefixes, name, key).toReversed()
   }
 }
 

@@ -107,6 +107,16 @@ export interface LockAddress {
   readonly fenceKey: string
 }
 
+/** The addresses of a lock, one under each prefix. An exact key is the same under all of them, and its address is the last. */
+export function lockAddresses(
+  prefixes: readonly string[],
+  name: string,
+  exactKey?: string,
+): readonly LockAddress[] {
+  const used = exactKey === undefined ? prefixes : prefixes.slice(-1)
+  return used.map((prefix) => lockAddress(prefix, name, exactKey))
+}
+
 /** The address of a lock by name, or with `exactKey` at a key of the caller's choosing. */
 export function lockAddress(prefix: string, name: string, exactKey?: string): LockAddress {
   const part = encodePart(name, 'name')

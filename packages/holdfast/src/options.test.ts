@@ -79,7 +79,8 @@ describe('values of options', () => {
       removeEventListener: () => {},
     }
     expect(checkSignal(foreign, 'signal')).toBe(foreign)
-    for (const value of [null, undefined, {}, new AbortController(), new EventTarget(), true]) {
+    const half = { aborted: false, reason: undefined, addEventListener: () => {} }
+    for (const value of [null, undefined, {}, new AbortController(), new EventTarget(), true, half]) {
       const refusal = refusalOf(() => checkSignal(value, 'signal'))
       expect(refusal).toMatchObject({ option: 'signal' })
       expect(refusal.message).toContain('AbortSignal.timeout(ms)')

@@ -42,15 +42,27 @@ export function checkFunction(value: unknown, option: string, example: string): 
   })
 }
 
+/** @throws InvalidArgumentError when `value` has not all of these methods */
+export function checkMethods(value: unknown, methods: readonly string[], option: string): void {
+  const given = Object(value) as Record<string, unknown>
+  if (methods.every((method) => typeof given[method] === 'function')) return
+  throw new InvalidArgumentError(option, value, {
+    problem: 'lacks some of its methods',
+    remedy: `Give an object with ${methods.join(', ')}, or leave it out.`,
+  })
+}
+
 /** @throws InvalidArgumentError when `value` is not an `AbortSignal` (of any copy or realm) */
 export function checkSignal(value: unknown, option: string): AbortSignal {
+  const signal = value as Partial<AbortSignal> | null
   const usable =
-    typeof value === 'object' &&
-    value !== null &&
-    'aborted' in value &&
-    'addEventListener' in value &&
-    'reason' in value
-  if (usable) return value as unknown as AbortSignal
+    typeof signal === 'object' &&
+    signal !== null &&
+    typeof signal.aborted === 'boolean' &&
+    typeof signal.addEventListener === 'function' &&
+    typeof signal.removeEventListener === 'function' &&
+    'reason' in signal
+  if (usable) return signal as AbortSignal
   throw new InvalidArgumentError(option, value, {
     problem: 'is not an AbortSignal',
     remedy: 'Give the signal of an AbortController, or AbortSignal.timeout(ms).',

@@ -4,6 +4,8 @@ import type { IoredisLike, NodeRedisLike, RedisClient } from 'holdfast/redis'
 
 /** ioredis 6 and 5, node-redis 6 and 5. */
 export const clientKinds = ['ioredis', 'ioredis5', 'redis', 'redis5'] as const
+/** One of each family, for tests in which its version makes no difference. */
+export const clientFamilies = ['ioredis', 'redis'] as const
 export type ClientKind = (typeof clientKinds)[number]
 
 export interface ConnectOptions {

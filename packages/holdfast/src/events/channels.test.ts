@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe, type Channel } from 'node:diagnostics_channel'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { driftAllowance } from '../defaults.ts'
+import { InvalidArgumentError } from '../errors.ts'
 import { LockBench } from '../testing/lock-bench.ts'
 import { events, listen, type HoldfastEventName } from './channels.ts'
 
@@ -230,6 +231,11 @@ describe('a channel', () => {
         .map((each) => (each as Channel).name)
         .sort(),
     ).toEqual([...names].sort())
+  })
+
+  test('one that does not exist is refused, and a handler that is none', () => {
+    expect(() => listen('holdfast:lock:acquire' as never, () => {})).toThrow(InvalidArgumentError)
+    expect(() => listen('holdfast:lock:acquired', null as never)).toThrow('handler: null is not a function')
   })
 
   test('costs nothing when nobody listens: no payload is made', async () => {

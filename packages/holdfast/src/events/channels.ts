@@ -1,5 +1,6 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { LossReason } from '../errors.ts'
+import { InvalidArgumentError, type LossReason } from '../errors.ts'
+import { checkFunction } from '../options.ts'
 
 /** What every event about a lock says. Names are payload and must not become labels of a metric. */
 interface LockEvent {
@@ -58,6 +59,7 @@ export type HoldfastEventName = keyof HoldfastEvents
 
 /** A channel of one event. */
 interface EventChannel<N extends HoldfastEventName> {
+  readonly name: string | symbol
   readonly hasSubscribers: boolean
   publish(event: HoldfastEvents[N]): void
 }
@@ -84,14 +86,26 @@ export const events = {
  * Listens to one event, of every Holdfast instance and copy in this process. Costs nothing on the store.
  *
  * @returns a function that stops listening
+ * @throws InvalidArgumentError for an event that does not exist, or a handler that is no function
  */
 export function listen<N extends HoldfastEventName>(
   name: N,
   handler: (event: HoldfastEvents[N]) => void,
 ): () => void {
+  checkName(name)
+  checkFunction(handler, 'handler', '(event) => log.warn(event)')
   const onMessage = (message: unknown): void => handler(message as HoldfastEvents[N])
   subscribe(name, onMessage)
   return () => {
     unsubscribe(name, onMessage)
   }
+}
+
+function checkName(name: unknown): void {
+  const names: readonly unknown[] = Object.values(events).map((each) => each.name)
+  if (names.includes(name)) return
+  throw new InvalidArgumentError('name', name, {
+    problem: 'is no event',
+    remedy: `There are: ${names.join(', ')}.`,
+  })
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ClosedError } from '../errors.ts'
 import { LockBench } from '../testing/lock-bench.ts'
+import type { Held } from './held.ts'
 
 /**
  * Goal: after `close()` nothing of an instance is left: no lock (or each to its expiry, by option), no timer, no call.
@@ -60,6 +61,28 @@ describe('C12: close()', () => {
     await bench.clock.advance(TTL)
     expect(await stillHeld(50)).toBe(0)
     expect(await callsAfterwards()).toBe(0)
+  })
+
+  test('a holder that looks only while its lock is being given back is told as well', async () => {
+    const [held] = (await takeMany(1)) as [Held]
+    bench.store.trouble('release', 'unanswered')
+    const closing = bench.hf.close()
+    expect([held.signal.aborted, held.remaining(), held.lost]).toEqual([true, 0, null])
+    expect(held.signal.reason).toMatchObject({ reason: 'released' })
+    await bench.outcomeOf(closing, 2 * BUDGET)
+  })
+
+  test('what was left to expire is not said to be released', async () => {
+    const [held] = (await takeMany(1)) as [Held]
+    const running = bench.hf.lock('b', { ttl: TTL }).run(async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return 'done'
+    })
+    await bench.clock.advance(10)
+    await bench.hf.close({ release: false })
+    await expect(held.release()).rejects.toThrow(ClosedError)
+    expect(await running).toBe('done')
+    expect(await stillHeld(1)).toBe(1)
   })
 
   test('rejects who waits, at once, and everything that is asked later', async () => {

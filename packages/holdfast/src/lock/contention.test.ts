@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { bounds } from '../defaults.ts'
+import { listen } from '../events/channels.ts'
 import { createHoldfast, type Holdfast } from '../holdfast.ts'
 import { lockAddress } from '../name.ts'
 import { Attempt } from '../store/attempt.ts'
@@ -529,4 +530,62 @@ describe('closing', () => {
     await holder.release()
     expect(bench.clock.pendingTimers).toBe(0)
   })
+})
+
+describe('those who listen to events', () => {
+  test('may end the next waiter while the one before is told: nothing of it stays behind', async () => {
+    const holder = await bench.other.lock('a').acquire()
+    const controller = new AbortController()
+    const first = waiting()
+    const next = waiting({}, { signal: controller.signal })
+    await pass(100)
+    const stop = listen('holdfast:lock:acquired', () => controller.abort())
+    await holder.release()
+    await pass(10)
+    stop()
+    expect(next.error).toMatchObject({ name: 'AbortError' })
+    await first.held?.release()
+    await pass(BUDGET)
+    expect(await bench.other.inspect('a')).toBeNull()
+    await pass(60_000)
+    expect(await bench.other.lock('a').tryAcquire()).not.toBeNull()
+  })
+
+  test('may close everything', async () => {
+    const holder = await bench.other.lock('a').acquire()
+    const ends = [waiting(), waiting(), waiting()]
+    await pass(100)
+    const stop = listen('holdfast:lock:acquired', () => void bench.hf.close())
+    await holder.release()
+    await pass(3 * BUDGET)
+    stop()
+    expect(ends.slice(1).map(({ error }) => (error as { code: string }).code)).toEqual(['CLOSED', 'CLOSED'])
+    expect(await bench.other.inspect('a')).toBeNull()
+    expect(bench.clock.pendingTimers).toBe(0)
+  })
+})
+
+describe('a way of asking again of the caller’s own making', () => {
+  test.each([NaN, -1, '50', undefined, Promise.resolve(50)])(
+    'that gives no time (%s) rejects the call',
+    async (ms) => {
+      await bench.other.lock('a').acquire()
+      const { error } = await settled(waiting({ retry: { delay: () => ms as number } }))
+      expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', option: 'retry.delay' })
+    },
+  )
+
+  test('that throws rejects the call with that', async () => {
+    await bench.other.lock('a').acquire()
+    const delay = (): number => {
+      throw new Error('no')
+    }
+    const { error } = await settled(waiting({ retry: { delay } }))
+    expect(error).toMatchObject({ message: 'no' })
+  })
+
+  async function settled<T>(ended: T): Promise<T> {
+    await pass(10)
+    return ended
+  }
 })

@@ -6,6 +6,7 @@ import { publicError, type StoreFailure } from '../store/failure.ts'
 import { Acquisition, type AskResult } from './acquisition.ts'
 import type { LockEngine } from './engine.ts'
 import type { GrantedLease } from './granted-lease.ts'
+import { delayOf } from './retry.ts'
 import type { Waiter } from './waiter.ts'
 
 /**
@@ -32,6 +33,7 @@ export class Contention {
   #patience: Timer | null = null
   /** Whether the store was told that we want to be woken. Not before the first "busy": most locks are free. */
   #attending = false
+  #ended = false
 
   constructor(engine: LockEngine, key: string) {
     this.#engine = engine
@@ -176,9 +178,15 @@ export class Contention {
    */
   #sleep(waiter: Waiter, failed: boolean): void {
     const { clock } = this.#engine
-    const delay = failed
-      ? bounds.pauseBetweenTries * (1 + this.#engine.randomness.fraction())
-      : this.#delay(waiter)
+    let delay: number
+    try {
+      delay = failed
+        ? bounds.pauseBetweenTries * (1 + this.#engine.randomness.fraction())
+        : this.#delay(waiter)
+    } catch (error) {
+      // A `retry` of the caller's own making.
+      return this.cancel(waiter, error)
+    }
     const left = Math.max(0, Math.min(delay, waiter.deadline - clock.monotonic()))
     const nudges = this.#nudges
     const wake = (): void => {
@@ -194,7 +202,7 @@ export class Contention {
     const { randomness, canWake } = this.#engine
     const fraction = randomness.fraction()
     const { retry } = waiter
-    if (retry !== null) return retry.delay(waiter.asks, fraction)
+    if (retry !== null) return delayOf(retry, waiter.asks, fraction)
     const poll = (canWake ? bounds.safetyPoll : bounds.storePoll) * (0.75 + fraction / 2)
     // A lease that ends sooner is asked for when it ends; spread out, since all who wait know the time. Not twice in a row:
     // a short lease is renewed again and again, and its end is none.
@@ -217,7 +225,10 @@ export class Contention {
   }
 
   #goOn(next: Waiter | null, last: Waiter): void {
+    if (this.#ended) return
     if (next !== null) {
+      // Who listens to events may have ended it, or made it ask, while the last one was told.
+      if (next !== this.#line[0] || next.acquisition !== null) return
       // What is held here comes to it when it is given back; asking would only find it busy.
       const own = next.retry === null && this.#own?.couldPassTo(next.wish) === true ? this.#own : null
       if (own === null) return this.#begin(next)
@@ -234,6 +245,7 @@ export class Contention {
   }
 
   #end(last: Waiter): void {
+    this.#ended = true
     this.#patience?.cancel()
     this.#engine.contentions.delete(this.#key)
     if (this.#attending) this.#engine.waits(-1)

@@ -5,6 +5,7 @@ import type { LockAddress } from '../name.ts'
 import type { LockListener, LockStore, OwnerAsk, ReleaseResult } from '../store/contract.ts'
 import { Operation, type OperationPlan, type Outcome } from '../store/operation.ts'
 import { OwnerMint, processOf } from '../store/owner.ts'
+import { AbortHooks } from './abort-hooks.ts'
 import { Contention } from './contention.ts'
 import type { GrantedLease } from './granted-lease.ts'
 import { Schedule } from './schedule.ts'
@@ -40,6 +41,8 @@ export class LockEngine implements LockListener {
   readonly budget: number
   readonly schedule: Schedule
   readonly contentions = new Map<string, Contention>()
+  /** The signals of those who wait. */
+  readonly aborts = new AbortHooks()
   readonly #traceId: (() => string | undefined) | null
   readonly #mint: OwnerMint
   /** Owners that are being asked for or held: of our process, but not in here, is dead. */

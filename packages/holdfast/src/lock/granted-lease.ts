@@ -1,6 +1,6 @@
 import { after, millisecondsUntil, type Instant } from '../clock.ts'
 import { bounds, driftAllowance } from '../defaults.ts'
-import { LockLostError, type LossReason } from '../errors.ts'
+import { ClosedError, LockLostError, type LossReason } from '../errors.ts'
 import { events } from '../events/channels.ts'
 import type { LockAddress } from '../name.ts'
 import { Attempt } from '../store/attempt.ts'
@@ -44,6 +44,8 @@ export class GrantedLease implements Lease, Scheduled {
   #spare = 0
   /** Monotonic milliseconds. */
   #handOverUntil = -Infinity
+  /** Calls of `extend` that are under way, or were never answered. */
+  #extending = 0
   /** When the last request was sent that the store confirmed: monotonic milliseconds. */
   #confirmed: number
   /** Whether the watchdog renews it. */
@@ -54,6 +56,10 @@ export class GrantedLease implements Lease, Scheduled {
   readonly #holdEnd: number
   #deadline: Instant
   #phase: Phase = 'held'
+  /** Whether everything is being closed, and it is given back for that. */
+  #ending = false
+  /** Whether everything was closed, and it was left to expire. */
+  #left = false
   #lost: LossReason | null = null
   #signal: LossSignal | null = null
   #nextRenewal: number
@@ -103,7 +109,9 @@ export class GrantedLease implements Lease, Scheduled {
       return false
     const now = this.#engine.clock.monotonic()
     const fresh = now - this.#confirmed < this.ttl / bounds.renewalsPerTtl
-    return now < this.#handOverUntil && fresh && this.lost === null
+    // A lease that was extended would outlast the next holder's crash by more than it asked for.
+    const extended = this.#extending > 0 || this.#deadline.monotonic > now + this.ttl
+    return now < this.#handOverUntil && fresh && !extended && this.lost === null
   }
 
   /** Milliseconds in which it may still be handed on. */
@@ -153,13 +161,13 @@ export class GrantedLease implements Lease, Scheduled {
     if (this.#signal === null) {
       this.#signal = new LossSignal(() => void this.lost)
       if (this.#lost !== null) this.#abort(this.#lost)
-      else if (this.#phase === 'released') this.#abort('released')
+      else if (this.#phase === 'released' || this.#ending) this.#abort('released')
     }
     return this.#signal.signal
   }
 
   remaining(): number {
-    if (this.lost !== null || this.#phase === 'released') return 0
+    if (this.lost !== null || this.#phase !== 'held') return 0
     const { clock } = this.#engine
     return Math.min(millisecondsUntil(this.#deadline, clock), this.#holdEnd - clock.monotonic())
   }
@@ -195,12 +203,14 @@ export class GrantedLease implements Lease, Scheduled {
   leave(): void {
     if (this.#phase === 'released' || this.#lost !== null) return
     this.#phase = 'released'
+    this.#left = true
     this.#stop()
     this.#abort('released')
   }
 
   /** Gives it back because everything is closed. The holder is told that it holds no more. Never rejects. */
   async end(): Promise<void> {
+    this.#ending = true
     const released = this.release()
     this.#abort('released')
     await released.catch(() => undefined)
@@ -222,12 +232,15 @@ export class GrantedLease implements Lease, Scheduled {
 
   async extend(ttl: number): Promise<void> {
     this.#assertHeld()
+    this.#extending += 1
     const outcome = await this.#engine.operate<RenewResult>({
       what: 'extend',
       validUntil: this.#deadline.monotonic,
       ask: (attempt) => this.#askRenewal(ttl, attempt),
       isLate: (result) => result.kind === 'late',
     })
+    // One of which no answer came may still prolong it.
+    if (outcome.kind === 'done') this.#extending -= 1
     if (outcome.kind !== 'done')
       throw publicError(outcome, `Extending the lock ${JSON.stringify(this.address.name)}`)
     this.#renewed(outcome.answer, outcome.attempt.sent, ttl)
@@ -242,6 +255,8 @@ export class GrantedLease implements Lease, Scheduled {
 
   #release(): Promise<ReleaseOutcome> {
     const lost = this.lost
+    // It stands on the store until it expires, and nothing is sent any more.
+    if (this.#left) return Promise.reject(new ClosedError())
     if (this.#phase === 'released') {
       return Promise.resolve(
         lost === null ? { released: true, confirmed: true } : { released: false, reason: lost },

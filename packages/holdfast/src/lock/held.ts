@@ -90,7 +90,8 @@ export class Held implements AsyncDisposable {
    * Renewal has stopped before anything is sent. When the answer was lost, a second call finds out; calling it again is safe.
    *
    * @returns whether it was released, or why it was not ours any more
-   * @throws StoreUnavailableError or StoreRefusedError when the store failed; the key then ends by its expiry, at the latest
+   * @throws StoreUnavailableError or StoreRefusedError when the store failed; the key then ends by its expiry, at the latest.
+   *   ClosedError when it was left to expire by `close({ release: false })`
    */
   release(): Promise<ReleaseOutcome> {
     if (this.#share.end()) this.#givesBack = true

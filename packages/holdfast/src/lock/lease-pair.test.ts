@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { listen } from '../events/channels.ts'
 import { createHoldfast, type Holdfast } from '../holdfast.ts'
 import { LockBench } from '../testing/lock-bench.ts'
 import { seededRandomness } from '../testing/seeded-randomness.ts'
@@ -240,5 +241,20 @@ describe('operators with both prefixes', () => {
     expect(await both.forceRelease('a', { owner: byOld.owner })).toMatchObject({ released: true })
     expect([await isFree(old), await isFree(later)]).toEqual([true, false])
     await byLater.release()
+  })
+})
+
+describe('what happens between its two halves', () => {
+  test.each([
+    ['an abort', (controller: AbortController) => controller.abort('enough')],
+    ['the end of everything', () => void both.close()],
+  ])('%s is heard; neither half stays', async (_, end) => {
+    const controller = new AbortController()
+    // Told synchronously with the first half's grant.
+    const stop = listen('holdfast:lock:acquired', () => end(controller))
+    const outcome = await bench.outcomeOf(both.lock('a').acquire({ signal: controller.signal }), 3_000)
+    stop()
+    expect(outcome).toHaveProperty('error')
+    expect([await old.inspect('a'), await later.inspect('a')]).toEqual([null, null])
   })
 })

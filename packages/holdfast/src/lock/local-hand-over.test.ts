@@ -239,3 +239,13 @@ test('the wait of one who waits for a lease of ours is bounded, and can be ended
   await held.release()
   expect(await hf.inspect('a')).toBeNull()
 })
+
+test('a lease that was extended goes back to the store: it would outlast a crash of the next holder', async () => {
+  const [first, second] = line(2, { ttl: 900 }) as [Promise<Held>, Promise<Held>]
+  const held = await first
+  await held.extend('1h')
+  await held.release()
+  expect(calls).toContain('release')
+  expect((await second).remaining()).toBeLessThanOrEqual(900)
+  expect((await other.inspect('a'))?.remaining).toBeLessThanOrEqual(900)
+})

@@ -1,5 +1,5 @@
 import { LockLostError, LockTimeoutError, type WorkOutcome } from '../errors.ts'
-import { lockAddress } from '../name.ts'
+import { lockAddresses } from '../name.ts'
 import { checkFunction } from '../options.ts'
 import { Held } from './held.ts'
 import { Obtainer, type LockContext, type Obtained } from './obtainer.ts'
@@ -42,10 +42,7 @@ export class Lock {
     this.name = name
     this.#context = context
     this.#options = checkLockOptions(options)
-    const { key } = this.#options
-    // An exact key is the same under every prefix.
-    const prefixes = key === undefined ? context.prefixes : context.prefixes.slice(-1)
-    const addresses = prefixes.map((prefix) => lockAddress(prefix, name, key))
+    const addresses = lockAddresses(context.prefixes, name, this.#options.key)
     this.#obtainer = new Obtainer(context, name, this.#options, addresses)
   }
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { driftAllowance } from '../defaults.ts'
-import { LockLostError, type LossReason } from '../errors.ts'
+import { LockLostError } from '../errors.ts'
 import type { Held } from './held.ts'
-import { LockBench } from '../testing/lock-bench.ts'
+import { expectHeld, expectLost, LockBench } from '../testing/lock-bench.ts'
 
 /**
  * Goal: a holder that has lost its lock is told so, once, at the local deadline at the latest, and by everything that can
@@ -23,22 +23,6 @@ beforeEach(() => {
 afterEach(() => bench.end())
 
 const take = (options: object = {}) => bench.hf.lock('a', { ttl: TTL, ...options }).acquire()
-
-/** All that can be asked about a lost lock says the same, now. */
-function expectLost(held: Held, reason: LossReason, signal = held.signal): void {
-  expect(signal.aborted).toBe(true)
-  expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason })
-  expect(held.lost).toBe(reason)
-  expect(held.remaining()).toBe(0)
-  expect(() => held.assertHeld()).toThrow(LockLostError)
-  expect(() => signal.throwIfAborted()).toThrow(LockLostError)
-}
-
-function expectHeld(held: Held): void {
-  expect([held.lost, held.signal.aborted]).toEqual([null, false])
-  expect(held.remaining()).toBeGreaterThan(0)
-  held.assertHeld()
-}
 
 describe('C4: an outage of the store', () => {
   test('of half a ttl: still held', async () => {

@@ -105,11 +105,15 @@ export class Obtainer {
 
   /** Takes the lock at every address, in order, all or none. */
   async #leaseAll(options: { ttl: number; signal: AbortSignal | null }, wait: number): Promise<Leased> {
-    const { clock } = this.#context.engine
+    const { engine } = this.#context
+    const { clock } = engine
     const deadline = clock.monotonic() + wait
     let taken: Lease | null = null
     try {
       for (const address of this.#addresses) {
+        // Between two halves nobody hears of these.
+        engine.assertOpen()
+        if (options.signal?.aborted === true) throw options.signal.reason
         const left = wait === 0 ? 0 : Math.max(0, deadline - clock.monotonic())
         const next = await this.#grant(address, options.ttl, left, options.signal)
         if ('holder' in next) {

@@ -20,7 +20,7 @@ export interface LockOptions {
   /**
    * How long a lease may go from one waiting call of this process to the next without a round trip, before other processes
    * get the lock: at most `grants` times (default 64, 1 to 1000) and for `time` (default 100 ms, at most 10 s). `false`: never.
-   * Only on stores that can reserve fences (Redis), for renewed locks, between calls of equal `ttl`.
+   * Only for renewed locks, between calls of equal `ttl` that stand in the queue.
    */
   handOver?: false | HandOverOptions
   /** Whether a `run` inside a `run` of the same flow takes a share of the same lock instead of waiting for itself. Default false. */

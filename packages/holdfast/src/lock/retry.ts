@@ -47,6 +47,20 @@ export function backoff(options: { base?: Duration; max?: Duration } = {}): Retr
   }
 }
 
+/**
+ * How long to wait before the next ask.
+ *
+ * @throws InvalidArgumentError when a `retry` of the caller's own making gives no length of time, or what it throws
+ */
+export function delayOf(retry: Retry, asks: number, fraction: number): number {
+  const ms: unknown = retry.delay(asks, fraction)
+  if (typeof ms === 'number' && ms >= 0) return ms
+  throw new InvalidArgumentError('retry.delay', ms, {
+    problem: 'is no number of milliseconds',
+    remedy: 'Return 0 or more, or use interval() or backoff().',
+  })
+}
+
 /** @throws InvalidArgumentError when `value` was not made by {@link interval} or {@link backoff} */
 export function checkRetry(value: unknown, option: string): Retry {
   if (typeof value === 'object' && value !== null && 'delay' in value && typeof value.delay === 'function') {

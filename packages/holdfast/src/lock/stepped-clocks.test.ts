@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { driftAllowance } from '../defaults.ts'
-import { LockLostError, type LossReason } from '../errors.ts'
-import { LockBench } from '../testing/lock-bench.ts'
-import type { Held } from './held.ts'
+import { expectHeld, expectLost, LockBench } from '../testing/lock-bench.ts'
 
 /**
  * Goal: neither a wall clock that is stepped nor a machine that sleeps makes a holder believe in a lock that is over; at
@@ -23,22 +21,6 @@ beforeEach(() => {
 afterEach(() => bench.end())
 
 const take = (options: object = {}) => bench.hf.lock('a', { ttl: TTL, ...options }).acquire()
-
-/** All that can be asked about a lost lock says the same, now. */
-function expectLost(held: Held, reason: LossReason, signal = held.signal): void {
-  expect(signal.aborted).toBe(true)
-  expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason })
-  expect(held.lost).toBe(reason)
-  expect(held.remaining()).toBe(0)
-  expect(() => held.assertHeld()).toThrow(LockLostError)
-  expect(() => signal.throwIfAborted()).toThrow(LockLostError)
-}
-
-function expectHeld(held: Held): void {
-  expect([held.lost, held.signal.aborted]).toEqual([null, false])
-  expect(held.remaining()).toBeGreaterThan(0)
-  held.assertHeld()
-}
 
 describe('fault 6: the wall clock is stepped', () => {
   const HOUR = 3_600_000

@@ -33,7 +33,7 @@ export class Waiter {
   readonly deadline: number
   readonly #engine: LockEngine
   readonly #parts: WaiterParts
-  readonly #onAbort: (() => void) | null
+  readonly #stopWatching: (() => void) | null
   settled = false
   asks = 0
   acquisition: Acquisition | null = null
@@ -47,8 +47,8 @@ export class Waiter {
     this.since = engine.clock.monotonic()
     this.deadline = this.since + parts.wait
     const { signal } = parts
-    this.#onAbort = signal === null ? null : () => parts.cancel(this, signal.reason)
-    if (this.#onAbort !== null) signal?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#stopWatching =
+      signal === null ? null : engine.aborts.add(signal, () => parts.cancel(this, signal.reason))
     engine.acquires(1)
   }
 
@@ -88,7 +88,7 @@ export class Waiter {
     this.settled = true
     this.timer?.cancel()
     this.acquisition?.abandon()
-    if (this.#onAbort !== null) this.#parts.signal?.removeEventListener('abort', this.#onAbort)
+    this.#stopWatching?.()
     this.#engine.acquires(-1)
   }
 

@@ -207,7 +207,7 @@ export class LockRules {
 
   #wakeNext({ key, queueKey }: LockAddress): boolean {
     if (this.#pushes === null) return this.#isOthersTurn(queueKey)
-    const next = nextToWake(this.#livingWaiters(queueKey), this.#process, this.#tables.now)
+    const next = nextToWake(this.#livingWaiters(queueKey), this.#process)
     if (next === null) return false
     this.#tables.setWaiter(queueKey, { ...next, woken: true })
     this.#pushes.wake(next.process, key)

@@ -14,7 +14,6 @@ export type Outcome<R> =
       readonly kind: 'done'
       readonly answer: Answer<R>
       readonly attempt: Attempt
-      readonly tries: number
       /** Whether another try than the answered one may have been acted on. */
       readonly doubtful: boolean
     }
@@ -127,7 +126,7 @@ export class Operation<R> {
       return this.#again(0)
     }
     const doubtful = this.#doubtful || this.#unanswered > 0
-    this.#end({ kind: 'done', answer, attempt, tries: this.#attempts.length, doubtful })
+    this.#end({ kind: 'done', answer, attempt, doubtful })
   }
 
   #failed(error: unknown): void {

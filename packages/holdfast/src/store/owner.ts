@@ -40,9 +40,7 @@ export class OwnerMint {
 
 /** The process in an owner of this library's making; `null` for anything else. */
 export function processOf(owner: string): string | null {
-  return owner.charAt(PROCESS_CHARACTERS + COUNTER_CHARACTERS) === '@'
-    ? owner.slice(0, PROCESS_CHARACTERS)
-    : null
+  return leaseIdOf(owner)?.slice(0, PROCESS_CHARACTERS) ?? null
 }
 
 /** The unique id in an owner of this library's making, which is also the id of the lease; `null` for anything else. */
@@ -51,12 +49,7 @@ export function leaseIdOf(owner: string): string | null {
   return owner.charAt(at) === '@' ? owner.slice(0, at) : null
 }
 
-/** Writes a lock's value: owner, `#`, fence, and the trace when there is one. */
-export function lockValue(owner: string, fence: bigint, trace: string | null): string {
-  return `${owner}#${fence}${traceSuffix(trace)}`
-}
-
-/** What follows the fence in a lock's value. */
+/** What follows the fences in a lock's value. */
 export function traceSuffix(trace: string | null): string {
   return trace === null ? '' : `;trace=${trace}`
 }

@@ -28,13 +28,13 @@ export function isDead(entry: QueueEntry, now: number): boolean {
   return now - entry.beat > bounds.waiterDeadAfter
 }
 
-/** Who is to be woken: the first living entry of another process that was not woken before without a sign since. */
-export function nextToWake(
-  entries: readonly QueueEntry[],
-  process: string | null,
-  now: number,
-): QueueEntry | null {
-  const able = entries.filter((entry) => entry.process !== process && !entry.woken && !isDead(entry, now))
+/**
+ * Who is to be woken: the first entry of another process that was not woken before without a sign since.
+ *
+ * @param living without the dead
+ */
+export function nextToWake(living: readonly QueueEntry[], process: string): QueueEntry | null {
+  const able = living.filter((entry) => entry.process !== process && !entry.woken)
   return able.reduce<QueueEntry | null>(
     (first, entry) => (first === null || entry.place < first.place ? entry : first),
     null,

@@ -1,5 +1,8 @@
+import assert from 'node:assert/strict'
+import { LockLostError, type LossReason } from '../errors.ts'
 import { listen, type HoldfastEventName, type HoldfastEvents } from '../events/channels.ts'
 import { createHoldfast, type Holdfast, type HoldfastOptions } from '../holdfast.ts'
+import type { Held } from '../lock/held.ts'
 import { memoryStore } from '../stores/memory/index.ts'
 import { seededRandomness } from './seeded-randomness.ts'
 import { TroubledStore } from './troubled-store.ts'
@@ -46,4 +49,22 @@ export class LockBench {
   end(): void {
     for (const end of this.#ends.splice(0)) end()
   }
+}
+
+/** All that can be asked about a lost lock says the same, now. */
+export function expectLost(held: Held, reason: LossReason, signal = held.signal): void {
+  assert.equal(signal.aborted, true)
+  assert.ok(signal.reason instanceof LockLostError)
+  assert.equal(signal.reason.reason, reason)
+  assert.equal(held.lost, reason)
+  assert.equal(held.remaining(), 0)
+  assert.throws(() => held.assertHeld(), LockLostError)
+  assert.throws(() => signal.throwIfAborted(), LockLostError)
+}
+
+/** And so for one that is held. */
+export function expectHeld(held: Held): void {
+  assert.deepEqual([held.lost, held.signal.aborted], [null, false])
+  assert.ok(held.remaining() > 0)
+  held.assertHeld()
 }

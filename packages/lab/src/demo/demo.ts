@@ -77,7 +77,9 @@ function resultOf(
     },
     payment: {
       variants: payment.map(({ name, charges, staleWritesRefused }) => ({
-        ...{ name, charges, staleWritesRefused },
+        name,
+        charges,
+        staleWritesRefused,
       })),
     },
   }

@@ -57,7 +57,7 @@ export function owned(): { pids: number[]; folders: string[] } {
 }
 
 /** Ends everything at once, with SIGKILL. Also done at exit. */
-export function endEverything(): void {
+function endEverything(): void {
   for (const pid of pids) killGroup(pid)
   for (const folder of folders) {
     try {

@@ -11,9 +11,9 @@ import {
   type LockLike,
   type RecordedHold,
 } from 'holdfast/testing'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { connectResp } from '../resp/connection.ts'
 import { serveWorker, tell } from '../servers/worker-side.ts'
+import { sleep } from '../wait.ts'
 import { GuardedTable } from './guarded-table.ts'
 import { naiveKinds, naiveLock, type NaiveKind } from './naive-locks.ts'
 import { openStore, type OpenedStore, type StoreName } from './stores.ts'

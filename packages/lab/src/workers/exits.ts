@@ -4,11 +4,11 @@
  */
 
 import { createHoldfast, type Holdfast } from 'holdfast'
+import { sleep } from '../wait.ts'
 import { openStore, type OpenedStore, type StoreName } from './stores.ts'
 
 const [what = '', store = '{}'] = process.argv.slice(2)
 const name = JSON.parse(store) as StoreName
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 type Step = (hf: Holdfast, opened: OpenedStore) => Promise<unknown>
 

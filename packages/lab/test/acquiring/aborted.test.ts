@@ -129,7 +129,11 @@ describe.each(clientKinds)('%s', (kind) => {
     scene = await Scene.open(server, { kind })
     await (await scene.another()).lock('a').acquire()
     const waits = [1, 2, 3].map(() => settle(scene.hf.lock('a').acquire({ wait: '1m' })))
-    await waitFor(async () => (await scene.keys()).length === 2, { what: 'them to stand in the queue' })
+    await waitFor(() => scene.proxy.connections.some(({ subscribed }) => subscribed), {
+      what: 'them to be woken when it is free',
+    })
+    // Nothing else happens that could make them ask.
+    await sleep(200)
     const began = performance.now()
     scene.client.close()
     for (const { error } of await Promise.all(waits)) {

@@ -35,10 +35,10 @@ async function askedTwice(ttl: Duration = '30s'): Promise<{ held: Held; copy: He
   return { held, copy }
 }
 
-/** What a script answered for its only item: time, call, then the answer. */
+/** What a script answered for its only item: time, call, then the answer; a bare fence is the short form of a grant. */
 async function deliver(copy: HeldRequest): Promise<unknown> {
-  const reply = (await copy.deliver()) as [unknown, unknown, readonly unknown[]]
-  return reply[2][0]
+  const [, , answer] = (await copy.deliver()) as [unknown, unknown, string | readonly unknown[]]
+  return typeof answer === 'string' ? 'granted' : answer[0]
 }
 
 const gone = () =>
@@ -145,6 +145,20 @@ test('D17: an acquire arrives after its lock was taken by force: its key goes', 
   await waitFor(() => held.lost === 'forced', { what: 'the holder to be told' })
   expect(await deliver(copy)).toBe('granted')
   await waitFor(async () => (await scene.keys()).length === 0, { what: 'the key that nobody holds to go' })
+})
+
+test('fault 31: an extension that arrives beyond its budget is refused', async () => {
+  scene = await Scene.open(server, { budget: BUDGET })
+  await scene.warmUp()
+  const held = await scene.hf.lock('a', { ttl: '1m', renew: false }).acquire()
+  const copy = scene.proxy.holdRequest(isRenew)
+  const extended = held.extend('2m')
+  await copy.held
+  copy.cutConnection()
+  await extended
+  expect(await scene.left('a')).toBeGreaterThan(100_000)
+  await sleep(BUDGET + 300)
+  expect(await deliver(copy)).toBe('late')
 })
 
 test('an acquire that arrives again never shortens its lease: what is left, or the ttl if that is more', async () => {

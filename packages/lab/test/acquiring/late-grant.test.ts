@@ -1,6 +1,6 @@
 import { StoreUnavailableError } from 'holdfast'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { clientKinds } from '../../src/clients.ts'
+import { clientFamilies } from '../../src/clients.ts'
 import { startRedis, waitFor, type RedisServer } from '../../src/index.ts'
 import { Scene } from '../support/scene.ts'
 import { isAcquire, isRenew } from '../support/scripts.ts'
@@ -31,7 +31,7 @@ async function pauseServer(): Promise<void> {
   setTimeout(() => server.resume(), PAUSE)
 }
 
-describe.each(clientKinds)('%s', (kind) => {
+describe.each(clientFamilies)('%s', (kind) => {
   test('A1: server stopped for longer than the ttl: tryAcquire gives nothing that is over, and its key goes', async () => {
     scene = await Scene.open(server, { kind, budget: BUDGET })
     await scene.warmUp()

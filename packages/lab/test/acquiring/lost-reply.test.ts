@@ -100,6 +100,18 @@ describe.each(clientKinds)('%s', (kind) => {
     expect(await scene.owner('a')).toBe(held?.owner)
   })
 
+  test('A3: a key of an owner of this process that nobody holds any more is no obstacle', async () => {
+    scene = await Scene.open(server, { kind })
+    await scene.warmUp()
+    const past = await scene.hf.lock('a').acquire()
+    await past.release()
+    // As if a copy of its acquire had come through all that keeps it out.
+    await server.command('SET', scene.key('a'), `${past.owner}#${past.fence}`, 'PX', 30_000)
+    const held = await scene.hf.lock('a').tryAcquire()
+    expect(held?.lost, 'not busy').toBeNull()
+    expect(await scene.owner('a')).toBe(held?.owner)
+  })
+
   test.runIf(sendsAgain(kind))('A3: the client itself sends it again', async () => {
     scene = await Scene.open(server, { kind })
     await scene.warmUp()

@@ -1,6 +1,6 @@
 import type { Held, Holdfast } from 'holdfast'
 import { seededRandomness } from 'holdfast/testing'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFailed, test } from 'vitest'
 import { clientKinds } from '../../src/clients.ts'
 import { sleep, startRedis, waitFor, type RedisServer } from '../../src/index.ts'
 import { Scene } from '../support/scene.ts'
@@ -36,7 +36,10 @@ async function use(hf: Holdfast, fraction: () => number, isOver: () => boolean):
     const name = NAMES[Math.floor(fraction() * NAMES.length)] as string
     const lock = hf.lock(name, { ttl: 100 + Math.floor(fraction() * 900), wait: 100, renew: false })
     const held: Held | null = await (fraction() < 0.5 ? lock.tryAcquire() : lock.acquire()).catch(() => null)
-    if (held === null) continue
+    if (held === null) {
+      await sleep(1)
+      continue
+    }
     if (fraction() < 0.3) await held.extend(500).catch(() => {})
     if (fraction() < 0.8) await held.release().catch(() => {})
   }
@@ -58,6 +61,11 @@ describe.each(clientKinds)('%s', (kind) => {
       mostKeys = Math.max(mostKeys, keys.length)
       looks += 1
     }
+    let over = false
+    const users: Promise<void>[] = []
+    onTestFailed(() => {
+      over = true
+    })
     for (let round = 0; round < ROUNDS; round += 1) {
       const calm = scene.proxy.onCommand(() => {
         const die = fraction()
@@ -65,8 +73,8 @@ describe.each(clientKinds)('%s', (kind) => {
         resets += 1
         return die < 0.07 ? 'reset' : 'lose-reply'
       })
-      let over = false
-      const users = processes.map((hf) => use(hf, fraction, () => over))
+      over = false
+      users.push(...processes.map((hf) => use(hf, fraction, () => over)))
       const end = performance.now() + ROUND_MS
       while (performance.now() < end) {
         await look()
@@ -74,7 +82,7 @@ describe.each(clientKinds)('%s', (kind) => {
       }
       over = true
       calm()
-      await Promise.all(users)
+      await Promise.all(users.splice(0))
       await look()
     }
     // The storm was one, and there was something to look at.

@@ -1,6 +1,6 @@
 import { LockTimeoutError } from 'holdfast'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { clientKinds } from '../../src/clients.ts'
+import { clientFamilies } from '../../src/clients.ts'
 import { sleep, startRedis, waitFor, type RedisServer } from '../../src/index.ts'
 import { CountingClock } from '../support/counting-clock.ts'
 import { Scene } from '../support/scene.ts'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 afterEach(() => scene.end())
 
-describe.each(clientKinds)('%s', (kind) => {
+describe.each(clientFamilies)('%s', (kind) => {
   test('A7: two seconds after the wait ran out: no key of ours, no timer, no command', async () => {
     const clock = new CountingClock()
     scene = await Scene.open(server, { kind, clock })

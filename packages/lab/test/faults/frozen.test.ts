@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { clientKinds } from '../../src/clients.ts'
+import { clientFamilies } from '../../src/clients.ts'
 import { sleep, startRedis, waitFor, type RedisServer } from '../../src/index.ts'
 import { Scene } from '../support/scene.ts'
 import { settle, SLACK_MS } from '../support/settling.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 afterEach(() => scene.end())
 
-describe.each(clientKinds)('%s', (kind) => {
+describe.each(clientFamilies)('%s', (kind) => {
   test('INV-H1, INV-H2: frozen for 3 s: every call settles within wait and budget, and leaves nothing', async () => {
     scene = await Scene.open(server, { kind })
     const { hf, budget } = scene

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { clientKinds } from '../../src/clients.ts'
+import { clientFamilies } from '../../src/clients.ts'
 import { sleep, startRedis, waitFor, type RedisServer } from '../../src/index.ts'
 import { Scene } from '../support/scene.ts'
 import { isAcquire, isLeave } from '../support/scripts.ts'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 afterEach(() => scene.end())
 
-describe.each(clientKinds)('%s', (kind) => {
+describe.each(clientFamilies)('%s', (kind) => {
   const isReady = () => {
     const { client } = scene.client
     return 'isReady' in client ? client.isReady : client.status === 'ready'

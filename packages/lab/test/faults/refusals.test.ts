@@ -1,6 +1,6 @@
 import { StoreRefusedError, type Held } from 'holdfast'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { faults, sleep, startRedis, type RedisServer } from '../../src/index.ts'
+import { faults, sleep, startRedis, waitFor, type RedisServer } from '../../src/index.ts'
 import { Scene } from '../support/scene.ts'
 import { settle, SLACK_MS } from '../support/settling.ts'
 
@@ -61,8 +61,8 @@ async function serve(): Promise<void> {
   undo = null
 }
 
-describe.each(REFUSALS)('D13: $code', (refusal) => {
-  const { code, remedy, refusesAll } = refusal
+describe.each(REFUSALS.map((refusal) => [refusal.code, refusal] as const))('D13: %s', (code, refusal) => {
+  const { remedy, refusesAll } = refusal
 
   test('at the end of the wait: StoreRefusedError says what the server said and how to mend it', async () => {
     scene = await Scene.open(server, { kind: 'redis' })
@@ -130,60 +130,59 @@ describe.each(REFUSALS)('D13: $code', (refusal) => {
   })
 })
 
-describe.each(REFUSALS.filter(({ code }) => code !== 'LOADING'))(
-  'D13: renewals refused with $code',
-  (refusal) => {
-    const SHORT = 1_200
-
-    /** Looks at a lock all the while; when it was lost, in milliseconds from now. */
-    async function lostAfter(held: Held, within: number): Promise<number> {
-      const began = performance.now()
-      const bound = began + within
-      while (held.lost === null && performance.now() < bound) await sleep(5)
-      return performance.now() - began
-    }
-
-    test('for less than the lease: still held; for longer: lost at the deadline, not before', async () => {
-      scene = await Scene.open(server)
-      const { hf } = scene
-      await scene.warmUp()
-      const held = await hf.lock('a', { ttl: SHORT }).acquire()
-      await refuse(refusal)
-      await sleep(SHORT / 2)
-      await serve()
-      await sleep(SHORT)
-      expect(held.lost).toBeNull()
-      await held.extend(SHORT)
-
-      await refuse(refusal)
-      const remaining = held.remaining()
-      if (!refusal.refusesAll) {
-        // PEXPIRE needs no memory: nothing happens at all.
-        await sleep(2 * SHORT)
-        expect(held.lost).toBeNull()
-        return
-      }
-      const after = await lostAfter(held, 10 * SHORT)
-      expect(held.lost).toBe('expired')
-      expect(after).toBeGreaterThan(remaining - 20)
-      expect(after).toBeLessThan(remaining + SHORT / 3 + SLACK_MS)
-    })
-  },
+const OF_A_RUNNING_SERVER = REFUSALS.filter(({ code }) => code !== 'LOADING').map(
+  (each) => [each.code, each] as const,
 )
 
-test('D13: the reply to the first copy of an acquire is lost, and the second is refused: what was granted goes', async () => {
-  // ioredis sends it again by itself; the refusal speaks of the second copy only.
-  scene = await Scene.open(server, { kind: 'ioredis' })
+describe.each(OF_A_RUNNING_SERVER)('D13: renewals refused with %s', (_, refusal) => {
+  const SHORT = 1_200
+
+  /** Looks at a lock all the while; when it was lost, in milliseconds from now. */
+  async function lostAfter(held: Held, within: number): Promise<number> {
+    const began = performance.now()
+    const bound = began + within
+    while (held.lost === null && performance.now() < bound) await sleep(5)
+    return performance.now() - began
+  }
+
+  test('for less than the lease: still held; for longer: lost at the deadline, not before', async () => {
+    scene = await Scene.open(server)
+    const { hf } = scene
+    await scene.warmUp()
+    const held = await hf.lock('a', { ttl: SHORT }).acquire()
+    await refuse(refusal)
+    await sleep(SHORT / 2)
+    await serve()
+    await sleep(SHORT)
+    expect(held.lost).toBeNull()
+    await held.extend(SHORT)
+
+    await refuse(refusal)
+    const remaining = held.remaining()
+    if (!refusal.refusesAll) {
+      // PEXPIRE needs no memory: nothing happens at all.
+      await sleep(2 * SHORT)
+      expect(held.lost).toBeNull()
+      return
+    }
+    const after = await lostAfter(held, 10 * SHORT)
+    expect(held.lost).toBe('expired')
+    expect(after).toBeGreaterThan(remaining - 20)
+    expect(after).toBeLessThan(remaining + SHORT / 3 + SLACK_MS)
+  })
+})
+
+test('D13: the reply to an acquire is lost, and the copy that the client sends again is refused: not "not done"', async () => {
+  // It reconnects only after the server has begun to refuse.
+  scene = await Scene.open(server, { kind: 'ioredis', reconnectAfter: 500, budget: 3_000 })
   await scene.warmUp()
-  const stop = scene.proxy.onCommand(({ name }) => (name === 'EVALSHA' ? 'lose-reply' : 'pass'))
+  const lost = scene.proxy.loseReplyOf('EVALSHA')
   const call = settle(scene.hf.lock('a', { ttl: '30s' }).tryAcquire())
-  while ((await scene.value('a')) === null) await sleep(1)
-  await refuse({ code: 'OOM', cause: faults.oom, remedy: /./, refusesAll: false })
-  stop()
-  const { value, error } = await call
-  // Under OOM "mine" is still answered; so it is held, or else cleared away. It is never left alone.
-  if (error !== null) expect(error).toMatchObject({ outcome: 'unknown' })
+  await waitFor(async () => (await scene.value('a')) !== null, { what: 'the grant', every: 1 })
+  await lost.done
+  undo = await faults.readOnly(server)
+  const { error } = await call
+  expect(error).toMatchObject({ code: 'STORE_REFUSED', outcome: 'unknown', details: { reason: 'READONLY' } })
   await serve()
-  await sleep(scene.budget + 200)
-  expect(await scene.owner('a')).toBe(value?.owner ?? null)
+  await waitFor(async () => (await scene.value('a')) === null, { what: 'the key to be cleared away' })
 })

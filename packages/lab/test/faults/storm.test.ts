@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { clientKinds } from '../../src/clients.ts'
+import { clientFamilies } from '../../src/clients.ts'
 import { sleep, startRedis, waitFor, type RedisServer } from '../../src/index.ts'
 import { Judged } from '../support/judged.ts'
 import { Scene } from '../support/scene.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 afterEach(() => scene.end())
 
-describe.each(clientKinds)('%s', (kind) => {
+describe.each(clientFamilies)('%s', (kind) => {
   test("fault 35: replies after 0.4 ttl and more: a lock stays held, and its deadline is before the server's", async () => {
     scene = await Scene.open(server, { kind, budget: 4_000 })
     await scene.warmUp()

@@ -150,7 +150,9 @@ describe('L11: an operator', () => {
   test('where the message is lost, the holder finds the key missing: when it subscribes again, or at its renewal', async () => {
     const operator = await scene.another()
     const held = await scene.hf.lock('a', { ttl: 900 }).acquire()
-    await sleep(200)
+    await waitFor(() => scene.proxy.connections.some((connection) => connection.subscribed), {
+      what: 'the holder to listen',
+    })
     for (const connection of scene.proxy.connections) if (connection.subscribed) connection.toClient.drop()
     await operator.forceRelease('a', { owner: held.owner })
     await waitFor(() => held.lost !== null, { what: 'the loss', within: 900 + SOON_MS })

@@ -48,7 +48,7 @@ const REFUSALS: Record<string, Refusal> = {
 }
 
 /** The driver's code of an error; an empty string when it has none. */
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null | undefined)?.code
   return typeof code === 'string' ? code : ''
 }
@@ -77,5 +77,16 @@ export function failureOf(error: unknown, outcome: 'not-done' | 'unknown'): Stor
     reason: code === '' ? 'database' : code,
     remedy: refusal?.remedy ?? '',
     cause: error,
+  })
+}
+
+/** The file of a connection was deleted or replaced: others lock in another one by now. */
+export function fileGone(): StoreFailure {
+  return new StoreFailure('the file of this connection was deleted or replaced since it was opened', {
+    kind: 'refused',
+    outcome: 'not-done',
+    final: true,
+    reason: 'SQLITE_READONLY_DBMOVED',
+    remedy: 'Open the database anew, and keep its file where nothing tidies it up.',
   })
 }

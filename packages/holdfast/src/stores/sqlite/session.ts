@@ -1,4 +1,6 @@
 import { checkUsable, type SqliteDatabase, type SqliteStatement } from './database.ts'
+import { OpenFile } from './open-file.ts'
+import { fileGone } from './refusal.ts'
 import { ensureSchema } from './schema.ts'
 import { SqliteTables } from './sqlite-tables.ts'
 
@@ -14,19 +16,23 @@ interface Prepared {
  */
 export class SqliteSession {
   readonly #database: SqliteDatabase
+  readonly #file: OpenFile
   #prepared: Prepared | null = null
 
   constructor(database: SqliteDatabase) {
     this.#database = database
+    this.#file = new OpenFile(database)
   }
 
   /**
    * Begins a transaction that may write. When this throws, nothing was begun.
    *
-   * @throws InvalidArgumentError when the connection is closed or in another's transaction
+   * @throws InvalidArgumentError when the connection is closed or in another's transaction; StoreFailure when its file was
+   *   deleted or replaced
    */
   begin(): SqliteTables {
     checkUsable(this.#database)
+    if (this.#file.isGone()) throw fileGone()
     const { begin, tables } = (this.#prepared ??= this.#setUp())
     begin.run()
     return tables

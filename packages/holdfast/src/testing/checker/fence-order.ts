@@ -1,5 +1,5 @@
 import type { StoreEvent } from '../history-record.ts'
-import type { Grant, History } from './history.ts'
+import { push, type Grant, type History } from './history.ts'
 import { faultsOf, ownerOf, touches } from './leases.ts'
 import { witnessOf, type Violation } from './verdict.ts'
 
@@ -52,12 +52,7 @@ function judgeStore(history: History, name: string, events: readonly StoreEvent[
 
 function groupByLease(grants: readonly Grant[]): Grant[][] {
   const leases = new Map<string, Grant[]>()
-  for (const grant of grants) {
-    const lease = grant.returned.lease ?? grant.id
-    const others = leases.get(lease)
-    if (others === undefined) leases.set(lease, [grant])
-    else others.push(grant)
-  }
+  for (const grant of grants) push(leases, grant.returned.lease ?? grant.id, grant)
   return [...leases.values()]
 }
 

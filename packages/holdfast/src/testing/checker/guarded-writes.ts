@@ -1,5 +1,5 @@
 import type { GuardedWrite } from '../history-record.ts'
-import type { History } from './history.ts'
+import { push, type History } from './history.ts'
 import { witnessOf, type Violation } from './verdict.ts'
 
 /**
@@ -9,10 +9,7 @@ import { witnessOf, type Violation } from './verdict.ts'
 export function judgeGuardedWrites(history: History): Violation[] {
   const resources = new Map<string, GuardedWrite[]>()
   for (const write of history.writes) {
-    if (!write.accepted) continue
-    const others = resources.get(write.resource)
-    if (others === undefined) resources.set(write.resource, [write])
-    else others.push(write)
+    if (write.accepted) push(resources, write.resource, write)
   }
   return [...resources.values()].flatMap((accepted) =>
     accepted.every(({ order }) => order !== null) ? judgeInOrder(accepted) : judgeByTime(accepted),

@@ -215,7 +215,8 @@ class HistoryReader {
   }
 }
 
-function push<V>(map: Map<string, V[]>, key: string, value: V): void {
+/** Adds to the list at a key. */
+export function push<V>(map: Map<string, V[]>, key: string, value: V): void {
   const list = map.get(key)
   if (list === undefined) map.set(key, [value])
   else list.push(value)

@@ -1,5 +1,5 @@
 import type { HistoryRecord, KeySeen } from '../history-record.ts'
-import type { Acquire, Grant, History } from './history.ts'
+import { push, type Acquire, type Grant, type History } from './history.ts'
 import { faultsOf, letGo, ownerOf, putOff } from './leases.ts'
 import { witnessOf, type Rules, type Violation } from './verdict.ts'
 
@@ -13,11 +13,7 @@ type Account = { readonly until: number; readonly because: readonly (HistoryReco
 
 function judgeKeys(history: History, rules: Rules): Violation[] {
   const acquires = new Map<string, Acquire[]>()
-  for (const acquire of history.acquires) {
-    const others = acquires.get(acquire.name)
-    if (others === undefined) acquires.set(acquire.name, [acquire])
-    else others.push(acquire)
-  }
+  for (const acquire of history.acquires) push(acquires, acquire.name, acquire)
   return history.keys
     .map((key) => judgeKey(history, { key, acquires: acquires.get(key.name ?? '') ?? [], rules }))
     .filter((violation) => violation !== null)

@@ -1,5 +1,5 @@
 import type { HistoryRecord, StoreEvent } from '../history-record.ts'
-import type { Grant, History } from './history.ts'
+import { push, type Grant, type History } from './history.ts'
 import { faultsOf, letGo, ownerOf, touches } from './leases.ts'
 import { witnessOf, type Violation } from './verdict.ts'
 
@@ -25,10 +25,7 @@ class StoreOrder {
   constructor(history: History, name: string) {
     this.#name = name
     this.#faults = faultsOf(history, { name, processes: null, breaks: ['leases'] })
-    for (const grant of history.grants.get(name) ?? []) {
-      const owner = ownerOf(grant)
-      this.#grantsOf.set(owner, [...(this.#grantsOf.get(owner) ?? []), grant])
-    }
+    for (const grant of history.grants.get(name) ?? []) push(this.#grantsOf, ownerOf(grant), grant)
   }
 
   take(event: StoreEvent): void {

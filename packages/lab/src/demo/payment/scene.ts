@@ -52,7 +52,10 @@ async function payIn(
   await Promise.all(
     workers.map((worker, i) => {
       const callback: Callback = {
-        ...{ variant, ordersFile, providerFile, logFile },
+        variant,
+        ordersFile,
+        providerFile,
+        logFile,
         after: ARRIVALS[i] ?? 0,
         blocks: i === 0,
       }

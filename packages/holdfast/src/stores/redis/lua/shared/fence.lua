@@ -11,6 +11,10 @@ local function takeFences(fenceKey, count, retention, wanted, lead)
     return nil, unreadable
   end
   local last = tonumber(value or '0') or 0
+  if last ~= last then
+    -- 'nan' was set by hand: it is no number, and compares with none.
+    last = 0
+  end
   local first = math.max(last + 1, nowMicros)
   local spare = 0
   if wanted and wanted > 0 then

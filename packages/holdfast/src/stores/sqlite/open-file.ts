@@ -1,0 +1,45 @@
+import { statSync } from 'node:fs'
+import type { SqliteDatabase } from './database.ts'
+
+/**
+ * The file that a connection has open. On POSIX a file that is deleted, or replaced by a restored copy, lives on for those who
+ * have it open: they would go on excluding each other in there, and nobody else. SQLite itself looks for this only where it
+ * keeps no WAL.
+ */
+export class OpenFile {
+  /** `null` for a database without a file, and where its file cannot be looked at. */
+  readonly #path: string | null
+  readonly #inode: bigint | null
+
+  /** To be made soon after the connection: what happened before is not seen. */
+  constructor(database: SqliteDatabase) {
+    this.#path = pathOf(database)
+    this.#inode = this.#path === null ? null : inodeOf(this.#path)
+  }
+
+  /** Whether another file, or none, is where this one was opened. */
+  isGone(): boolean {
+    if (this.#path === null || this.#inode === null) return false
+    try {
+      return inodeOf(this.#path) !== this.#inode
+    } catch {
+      // It cannot be looked at (any more): that tells nothing.
+      return false
+    }
+  }
+}
+
+function pathOf(database: SqliteDatabase): string | null {
+  try {
+    const rows = database.prepare('PRAGMA database_list').all() as { name?: unknown; file?: unknown }[]
+    const file = rows.find(({ name }) => name === 'main')?.file
+    return typeof file === 'string' && file !== '' ? file : null
+  } catch {
+    return null
+  }
+}
+
+/** `null` when there is no such file. */
+function inodeOf(path: string): bigint | null {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null
+}
