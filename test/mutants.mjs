@@ -14,8 +14,8 @@ export const mutants = {
   },
   'hand-over-after-unconfirmed-renewal': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: 'return now < this.#handOverUntil && fresh && this.lost === null',
-    replacement: 'return now < this.#handOverUntil && this.lost === null',
+    text: 'return now < this.#handOverUntil && fresh && !extended && this.lost === null',
+    replacement: 'return now < this.#handOverUntil && !extended && this.lost === null',
     caughtBy: {
       file: 'packages/holdfast/src/lock/local-hand-over.test.ts',
       test: 'a lease is not handed on > after an unconfirmed renewal: the store has not confirmed it for a third of the ttl',
@@ -184,8 +184,8 @@ export const mutants = {
     text: 'elseif not isOwnedBy(value, ARGV[3 + i]) then',
     replacement: 'elseif false then',
     caughtBy: {
-      file: 'packages/lab/test/histories/broken-holders.test.ts',
-      test: 'the checker > finds nothing in ours, in the story of a release that is too late',
+      file: 'packages/lab/test/contract/redis.test.ts',
+      test: "lock store contract: redis over ioredis > foreign: another software's lock excludes us, is shown, and is neither released nor renewed",
     },
   },
   'release-by-name': {
@@ -604,8 +604,8 @@ export const mutants = {
   },
   'refusal-is-a-loss': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: "    if (error instanceof StoreFailure && error.kind === 'refused') this.#unanswered = false\n",
-    replacement: "    if (error instanceof StoreFailure && error.kind === 'refused') this.lose('missing')\n",
+    text: 'if (refused) this.#unanswered = false',
+    replacement: "if (refused) this.lose('missing')",
     caughtBy: {
       file: 'packages/lab/test/faults/refusals.test.ts',
       test: 'D13: renewals refused with READONLY > for less than the lease: still held; for longer: lost at the deadline, not before',
@@ -617,7 +617,7 @@ export const mutants = {
     replacement: 'throw error instanceof SentTwiceError ? null : error',
     caughtBy: {
       file: 'packages/lab/test/faults/refusals.test.ts',
-      test: 'D13: the reply to an acquire is lost, and the copy that the client sends again is refused: not "not done"',
+      test: 'D13: the reply to an acquire is lost, and the copy that the client sends again is refused (MASTERDOWN): not "not done"',
     },
   },
   'replies-of-others-believed': {
@@ -654,6 +654,25 @@ export const mutants = {
     caughtBy: {
       file: 'packages/lab/test/acquiring/delayed-request.test.ts',
       test: 'redis > D17: an acquire arrives after its release, within the budget: its key goes',
+    },
+  },
+  'refusal-in-a-copy-is-believed': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: 'item.fail(sameConnection ? refusal : asUnknown(refusal))',
+    replacement: 'item.fail(refusal)',
+    caughtBy: {
+      file: 'packages/lab/test/faults/refusals.test.ts',
+      test: 'D13: the reply to an acquire is lost, and the copy that the client sends again is refused (READONLY): not "not done"',
+    },
+  },
+  'owner-goes-on-after-its-compensation': {
+    file: 'packages/holdfast/src/lock/contention.ts',
+    text: '      waiter.acquisition?.abandon()\n      waiter.acquisition = null\n      return true',
+    replacement:
+      "      this.#engine.releaseOnce(wish.address, waiter.acquisition?.owner ?? '')\n      return true",
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/late-answer.test.ts',
+      test: 'an owner is never asked for again once a release was sent for it; no two hold; nothing is left',
     },
   },
 }

@@ -178,7 +178,8 @@ export function madeUpKeys(text: string): string[] {
   return [...calls]
     .filter(
       ([, command = '', key = '']) =>
-        command !== 'PUBLISH' && !/^[a-zA-Z_]\w*$|^[a-zA-Z_]\w*\[.*\]$|^unpack\([a-zA-Z_]\w*$/.test(key.trim()),
+        command !== 'PUBLISH' &&
+        !/^[a-zA-Z_]\w*$|^[a-zA-Z_]\w*\[.*\]$|^unpack\([a-zA-Z_]\w*$/.test(key.trim()),
     )
     .map(([call]) => call)
 }

@@ -137,8 +137,11 @@ export class GrantedLease implements Lease, Scheduled {
     next.#nextRenewal = this.#nextRenewal
     next.#lastTry = this.#lastTry
     next.#retrying = this.#retrying
+    next.#unanswered = this.#unanswered
     this.#phase = 'released'
     this.#callOffRenewals()
+    // Told before the next one is: who reads the events in order must not see two holders.
+    this.#tellReleased(true)
     return next
   }
 
@@ -267,7 +270,6 @@ export class GrantedLease implements Lease, Scheduled {
       return Promise.resolve({ released: false, reason: lost })
     }
     if (this.#spare > 0 && this.#engine.handsOn(this)) {
-      this.#tellReleased(true)
       return Promise.resolve({ released: true, confirmed: true })
     }
     // Before anything is sent: no renewal may follow a release.
@@ -334,6 +336,7 @@ export class GrantedLease implements Lease, Scheduled {
     this.#lastTry = now
     this.#nextRenewal = now + this.#pauseBetweenTries
     this.#retrying = true
+    if (this.#unanswered) this.#tellRenewFailed('silent')
     this.#unanswered = true
     const attempt = new Attempt(now + budget, Math.min(now + budget, this.#deadline.monotonic))
     this.#renewals = [...this.#renewals.filter(({ until }) => until > now), attempt]
@@ -362,9 +365,15 @@ export class GrantedLease implements Lease, Scheduled {
   }
 
   #renewFailed(error: unknown): void {
-    if (error instanceof StoreFailure && error.kind === 'refused') this.#unanswered = false
-    if (this.#lost !== null || this.#phase !== 'held' || !events.renewFailed.hasSubscribers) return
-    const reason = error instanceof StoreFailure ? error.reason : 'fault'
+    const refused = error instanceof StoreFailure && error.kind === 'refused'
+    if (refused) this.#unanswered = false
+    if (this.#lost === null && this.#phase === 'held') {
+      this.#tellRenewFailed(error instanceof StoreFailure ? error.reason : 'fault')
+    }
+  }
+
+  #tellRenewFailed(reason: string): void {
+    if (!events.renewFailed.hasSubscribers) return
     events.renewFailed.publish({ ...this.#event(), reason, remaining: this.remaining() })
   }
 

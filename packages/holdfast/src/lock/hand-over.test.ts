@@ -16,7 +16,7 @@ test('a process that is woken soon after its own release takes the lock, and doe
   const instances = Array.from({ length: 4 }, () => createHoldfast({ store, clock, randomness }))
   let ended = 0
   const work = (hf: Holdfast) =>
-    hf.lock('a', { wait: '1m' }).run(
+    hf.lock('a', { wait: '1m', handOver: false }).run(
       () =>
         new Promise<void>((resolve) => {
           clock.setTimer(resolve, 1)

@@ -66,7 +66,7 @@ export class Waiter {
       const { name: lock, key } = address
       events.acquired.publish({ lock, key, owner, fence: String(fence), waited: this.waited, ttl, trace })
     }
-    this.#tellWaited('acquired', null)
+    if (this.#parts.wait > 0) this.#tellWaited('acquired', null)
     this.#parts.resolve({ lease })
   }
 

@@ -113,9 +113,9 @@ describe.each(clientKinds)('%s', (kind) => {
   })
 
   test.runIf(sendsAgain(kind))('A3: the client itself sends it again', async () => {
-    scene = await Scene.open(server, { kind })
+    // A budget with which the library would not ask again for a long time.
+    scene = await Scene.open(server, { kind, budget: 9_000 })
     await scene.warmUp()
-    // A request for which the library would not ask again for a long time.
     const held = await scene.hf.lock('a', { ttl: '30s' }).acquire()
     const lost = scene.proxy.loseReplyOf(isRelease)
     expect(await held.release()).toEqual({ released: true, confirmed: false })

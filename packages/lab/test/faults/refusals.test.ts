@@ -172,17 +172,26 @@ describe.each(OF_A_RUNNING_SERVER)('D13: renewals refused with %s', (_, refusal)
   })
 })
 
-test('D13: the reply to an acquire is lost, and the copy that the client sends again is refused: not "not done"', async () => {
-  // It reconnects only after the server has begun to refuse.
-  scene = await Scene.open(server, { kind: 'ioredis', reconnectAfter: 500, budget: 3_000 })
-  await scene.warmUp()
-  const lost = scene.proxy.loseReplyOf('EVALSHA')
-  const call = settle(scene.hf.lock('a', { ttl: '30s' }).tryAcquire())
-  await waitFor(async () => (await scene.value('a')) !== null, { what: 'the grant', every: 1 })
-  await lost.done
-  undo = await faults.readOnly(server)
-  const { error } = await call
-  expect(error).toMatchObject({ code: 'STORE_REFUSED', outcome: 'unknown', details: { reason: 'READONLY' } })
-  await serve()
-  await waitFor(async () => (await scene.value('a')) === null, { what: 'the key to be cleared away' })
-})
+/** The one is an error inside the script's reply, the other refuses the script. */
+const REFUSE_A_COPY = [
+  ['READONLY', faults.readOnly],
+  ['MASTERDOWN', faults.masterDown],
+] as const
+
+test.each(REFUSE_A_COPY)(
+  'D13: the reply to an acquire is lost, and the copy that the client sends again is refused (%s): not "not done"',
+  async (code, cause) => {
+    // It reconnects only after the server has begun to refuse.
+    scene = await Scene.open(server, { kind: 'ioredis', reconnectAfter: 500, budget: 3_000 })
+    await scene.warmUp()
+    const lost = scene.proxy.loseReplyOf('EVALSHA')
+    const call = settle(scene.hf.lock('a', { ttl: '30s' }).tryAcquire())
+    await waitFor(async () => (await scene.value('a')) !== null, { what: 'the grant', every: 1 })
+    await lost.done
+    undo = await cause(server)
+    const { error } = await call
+    expect(error).toMatchObject({ code: 'STORE_REFUSED', outcome: 'unknown', details: { reason: code } })
+    await serve()
+    await waitFor(async () => (await scene.value('a')) === null, { what: 'the key to be cleared away' })
+  },
+)

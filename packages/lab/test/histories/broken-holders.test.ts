@@ -185,7 +185,7 @@ describe('the checker', () => {
     const [, , dying] = await begin('holdfast')
     const lost = proxy.loseReplyOf(isAcquire, { times: Infinity })
     const acquiring = take(dying).catch(() => null)
-    await waitFor(() => lost.count > 0, { what: 'the first command' })
+    await waitFor(() => lost.count > 0, { what: 'the first command', within: 20_000 })
     await arena.kill(dying)
     lost.cancel()
     await acquiring

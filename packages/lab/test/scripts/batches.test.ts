@@ -162,6 +162,14 @@ describe('one that fails', () => {
     )
   })
 
+  test.each(['nan', 'abc', '-5'])('a last fence that was set to %s by hand counts as none', async (text) => {
+    await server.command('SET', `${scene.prefix}:fence`, text)
+    const before = Date.now()
+    const held = await scene.hf.lock('a').acquire()
+    expect(Number(held.fence) / 1_000).toBeGreaterThanOrEqual(before - 1_000)
+    expect(await held.release()).toEqual({ released: true, confirmed: true })
+  })
+
   test('a last fence of another type refuses every grant by name, and nothing is left behind', async () => {
     const held = await scene.hf.lock('held').acquire()
     await wrongType(`${scene.prefix}:fence`)

@@ -190,18 +190,22 @@ describe('the tables', () => {
 })
 
 describe('a file that goes away while it is open', () => {
-  test.each(['deleted', 'replaced'])('%s: nothing is granted or renewed in what is left of it', async (how) => {
-    const locks = open(connect())
-    expect(await acquire(locks, 'a')).toMatchObject({ kind: 'granted' })
-    for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
-    if (how === 'replaced') expect(await acquire(open(connect()), 'a', 'another')).toMatchObject({ kind: 'granted' })
-    expect(await failureOf(acquire(locks, 'b'))).toMatchObject({
-      kind: 'refused',
-      outcome: 'not-done',
-      final: true,
-      reason: 'SQLITE_READONLY_DBMOVED',
-    })
-  })
+  test.each(['deleted', 'replaced'])(
+    '%s: nothing is granted or renewed in what is left of it',
+    async (how) => {
+      const locks = open(connect())
+      expect(await acquire(locks, 'a')).toMatchObject({ kind: 'granted' })
+      for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+      if (how === 'replaced')
+        expect(await acquire(open(connect()), 'a', 'another')).toMatchObject({ kind: 'granted' })
+      expect(await failureOf(acquire(locks, 'b'))).toMatchObject({
+        kind: 'refused',
+        outcome: 'not-done',
+        final: true,
+        reason: 'SQLITE_READONLY_DBMOVED',
+      })
+    },
+  )
 
   test('one in memory has no file to lose', async () => {
     const database = new Database(':memory:')
