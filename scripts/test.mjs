@@ -74,7 +74,8 @@ async function vitest(args) {
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
     const all = ['run', '--silent=passed-only', ...reporters, ...args]
     // What tests put into the temporary folder goes with ours, also when they were cut short.
-    const env = { ...process.env, TMPDIR: folder }
+    // In a whole run every test that a mutant names is run without it anyhow.
+    const env = { ...process.env, TMPDIR: folder, HOLDFAST_WHOLE_RUN: args.length === 0 ? '1' : '' }
     const { code } = await run(bin('vitest'), all, { output: 'show', env })
     const { passed, failed } = readTotals(report)
     totals.passed += passed
