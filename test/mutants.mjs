@@ -3,6 +3,15 @@
  * @type {Record<string, import('../build/mutation.mjs').Mutant>}
  */
 export const mutants = {
+  'refused-subscription-is-final': {
+    file: 'packages/holdfast/src/stores/redis/connection.ts',
+    text: 'if (!this.#stopped) this.#timer =',
+    replacement: 'if (this.#stopped) this.#timer =',
+    caughtBy: {
+      file: 'packages/lab/test/waiting/wake.test.ts',
+      test: 'ioredis > D3: a right to the channels that is given later is found out, without a new connection',
+    },
+  },
   'woken-stands-back': {
     file: 'packages/holdfast/src/lock/contention.ts',
     text: 'yield: standsBack && !woken',

@@ -204,6 +204,22 @@ describe.each(clientKinds)('%s', (kind) => {
       await waiter.held?.release()
     }
   })
+
+  test('D3: a right to the channels that is given later is found out, without a new connection', async () => {
+    const { other, subscribed, subscriptions } = await open({ kind })
+    await server.command('ACL', 'SETUSER', 'default', 'resetchannels')
+    const holder = await other.lock('a', { ttl: '1m' }).acquire()
+    const waiter = waiting()
+    // It has asked, found the lock busy, and wanted to be woken.
+    await sleep(300)
+    expect(await subscriptions()).toBe(0)
+    await server.command('ACL', 'SETUSER', 'default', 'allchannels')
+    await subscribed()
+    await holder.release()
+    await waiter.done
+    expect(waiter.error).toBeNull()
+    await waiter.held?.release()
+  })
 })
 
 describe('whatever client', () => {

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../clock.ts'
+import { bounds } from '../../defaults.ts'
 import { StoreFailure } from '../../store/failure.ts'
 
 /** The events of an EventEmitter, as much as we use. */
@@ -92,4 +93,31 @@ function notConnected(client: string): StoreFailure {
     final: false,
     reason: 'connection',
   })
+}
+
+/**
+ * Begins something, and begins it again after a pause while it fails: a server that is busy, or a right that is given later.
+ */
+export class Persistence {
+  readonly #clock: Clock
+  readonly #attempt: () => Promise<void>
+  #timer: Timer | null = null
+  #stopped = false
+
+  constructor(clock: Clock, attempt: () => Promise<void>) {
+    this.#clock = clock
+    this.#attempt = attempt
+  }
+
+  begin(): void {
+    this.#timer?.cancel()
+    this.#attempt().catch(() => {
+      if (!this.#stopped) this.#timer = this.#clock.setTimer(() => this.begin(), bounds.safetyPoll)
+    })
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+  }
 }

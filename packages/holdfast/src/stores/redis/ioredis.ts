@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { InvalidArgumentError } from '../../errors.ts'
-import { ConnectionWatch, type ClientEvents } from './connection.ts'
+import { ConnectionWatch, Persistence, type ClientEvents } from './connection.ts'
 import { SentTwiceError, type PortReply, type RedisPort, type Subscription } from './port.ts'
 
 /** What we use of a client of ioredis (5 or 6) or iovalkey. */
@@ -59,10 +59,12 @@ function checkOpen(client: IoredisLike): void {
 export class IoredisPort implements RedisPort {
   readonly client = 'ioredis'
   readonly #client: IoredisLike
+  readonly #clock: Clock
   readonly #watch: ConnectionWatch
 
   constructor(client: IoredisLike, clock: Clock) {
     this.#client = client
+    this.#clock = clock
     this.#watch = new ConnectionWatch(client, clock)
   }
 
@@ -99,12 +101,15 @@ export class IoredisPort implements RedisPort {
     subscriber.on('error', () => undefined)
     subscriber.on('connect', () => subscriber.stream?.unref?.())
     subscriber.on('message', (_channel, message) => onMessage(String(message)))
-    subscriber.on('ready', () => {
-      subscriber.subscribe(...channels).then(onGap, () => undefined)
+    const subscription = new Persistence(this.#clock, async () => {
+      await subscriber.subscribe(...channels)
+      onGap()
     })
+    subscriber.on('ready', () => subscription.begin())
     subscriber.connect().catch(() => undefined)
     return {
       close: () => {
+        subscription.stop()
         subscriber.disconnect()
         return Promise.resolve()
       },

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { InvalidArgumentError } from '../../errors.ts'
-import { ConnectionWatch, type ClientEvents } from './connection.ts'
+import { ConnectionWatch, Persistence, type ClientEvents } from './connection.ts'
 import { SentTwiceError, type PortReply, type RedisPort, type Subscription } from './port.ts'
 
 /** What we use of a client of node-redis (5 or 6). */
@@ -63,10 +63,12 @@ function checkOpen(client: NodeRedisLike): void {
 export class NodeRedisPort implements RedisPort {
   readonly client = 'node-redis'
   readonly #client: NodeRedisLike
+  readonly #clock: Clock
   readonly #watch: ConnectionWatch
 
   constructor(client: NodeRedisLike, clock: Clock) {
     this.#client = client
+    this.#clock = clock
     this.#watch = new ConnectionWatch(client, clock)
   }
 
@@ -93,21 +95,22 @@ export class NodeRedisPort implements RedisPort {
   ): Subscription {
     const subscriber = this.#client.duplicate({ disableOfflineQueue: true }) as NodeRedisSubscriber
     let subscribed = false
-    const begin = async (): Promise<void> => {
+    const subscription = new Persistence(this.#clock, async () => {
       await subscriber.subscribe(channels, onMessage)
       subscribed = true
       onGap()
-    }
+    })
     subscriber.on('error', () => undefined)
     // The client subscribes again by itself before it says that it is ready again, but only where it was confirmed before.
     subscriber.on('ready', () => {
       subscriber.unref()
       if (subscribed) onGap()
-      else begin().catch(() => undefined)
+      else subscription.begin()
     })
     subscriber.connect().catch(() => undefined)
     return {
       close: () => {
+        subscription.stop()
         if (subscriber.isOpen) subscriber.destroy()
         return Promise.resolve()
       },
