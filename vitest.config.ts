@@ -18,7 +18,7 @@ export default defineConfig({
   resolve: { alias },
   test: {
     pool: 'forks',
-    // The groups run one after another: tests that measure time or stop servers share the machine with nothing.
+    // The groups run one after another: tests that measure time or stop servers do not share the machine with the rest.
     projects: [
       {
         extends: true,
@@ -37,7 +37,8 @@ export default defineConfig({
           exclude,
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          fileParallelism: false,
+          // A few files at a time, each with servers of its own: they wait far more than they work.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
