@@ -73,14 +73,15 @@ describe.each(REFUSALS.map((refusal) => [refusal.code, refusal] as const))('D13:
       { run: () => scene.hf.lock('b').tryAcquire(), bound: scene.budget },
       { run: () => scene.hf.lock('c').run(() => {}, { wait: WAIT }), bound: WAIT + scene.budget },
     ]
-    for (const { run, bound } of calls) {
+    const all = calls.map(async ({ run, bound }) => {
       const { ms, error } = await settle<unknown>(run())
       expect(error).toBeInstanceOf(StoreRefusedError)
       expect(error).toMatchObject({ retryable: true, details: { reason: code } })
       expect(error?.message).toMatch(new RegExp(`the server said ".*${code} `))
       expect(error?.message).toMatch(remedy)
       expect(ms).toBeLessThan(bound + SLACK_MS)
-    }
+    })
+    await Promise.all(all)
     await serve()
     expect(await scene.keys()).toEqual([])
   })
