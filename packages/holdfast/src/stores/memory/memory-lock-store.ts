@@ -11,15 +11,17 @@ import type {
   LockRecord,
   LockStore,
   OwnerAsk,
+  RaiseAsk,
+  RaiseResult,
   ReleaseResult,
   RenewAsk,
   RenewResult,
   StoreContext,
 } from '../../store/contract.ts'
-import { StoreFailure } from '../../store/failure.ts'
 import { tellFenceLead } from '../../store/fence-lead.ts'
 import { LockRules, type Pushes } from '../../store/lock-rules.ts'
 import { newProcessName } from '../../store/owner.ts'
+import { closed } from './closed.ts'
 import type { MemoryTables } from './memory-tables.ts'
 
 /** One opening of a memory store. */
@@ -69,6 +71,10 @@ export class MemoryLockStore implements LockStore {
     return this.#step(attempt, false, () => this.#rules.force(ask))
   }
 
+  async raise(ask: RaiseAsk, attempt: Attempt): Promise<Answer<RaiseResult>> {
+    return this.#step(attempt, false, () => this.#rules.raise(ask))
+  }
+
   listen(listener: LockListener): void {
     this.#listener = listener
   }
@@ -91,13 +97,4 @@ export class MemoryLockStore implements LockStore {
     const result = run(expires && sent.monotonic > attempt.validUntil)
     return { result, serverTime: now, maybeTwice: false }
   }
-}
-
-function closed(): StoreFailure {
-  return new StoreFailure('the store is closed', {
-    kind: 'refused',
-    outcome: 'not-done',
-    final: true,
-    reason: 'closed',
-  })
 }

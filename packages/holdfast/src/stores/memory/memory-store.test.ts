@@ -34,6 +34,7 @@ const ask = (name: string, owner: string, queue = QUIET): AcquireAsk => ({
 function hearing(locks: LockStore): string[] {
   const heard: string[] = []
   const listener: LockListener = {
+    moved: () => undefined,
     wake: (key) => heard.push(`wake ${key}`),
     forced: (key, owner) => heard.push(`forced ${key} ${owner}`),
     gap: () => heard.push('gap'),

@@ -1,7 +1,15 @@
 import type { Clock } from '../../clock.ts'
+import { checkNoOptions } from '../../options.ts'
 import type { LockListener, OpenStore, Store, StoreContext, StoreTraits } from '../../store/contract.ts'
+import { LimitRules } from '../../store/limit/limit-rules.ts'
+import { RulesLimitStore } from '../../store/limit/rules-limit-store.ts'
 import type { Pushes } from '../../store/lock-rules.ts'
+import { OnceRules } from '../../store/once/once-rules.ts'
+import { RulesOnceStore } from '../../store/once/rules-once-store.ts'
+import { MemoryLimitTables } from './memory-limit-tables.ts'
 import { MemoryLockStore } from './memory-lock-store.ts'
+import { MemoryOnceTables } from './memory-once-tables.ts'
+import { MemorySteps } from './memory-steps.ts'
 import { MemoryTables } from './memory-tables.ts'
 
 const TRAITS: StoreTraits = { fences: 'clocked', wake: 'push', clock: 'machine', durable: 'process' }
@@ -10,13 +18,15 @@ const TRAITS: StoreTraits = { fences: 'clocked', wake: 'push', clock: 'machine',
  * A store in this process's memory. All that was opened over one `memoryStore()` exclude each other; two of them, and two
  * processes, know nothing of each other.
  *
- * Costs: no round trip; a call is done before it returns. Memory is in proportion to the locks and waiters in use.
+ * Costs: no round trip; a call is done before it returns. Memory is in proportion to the locks, waiters and subjects of limits
+ * in use; subjects that are over are cleared away by the calls of others, and by one timer while there are any.
  *
  * Promises under failure: everything ends with the process. Fences rise within its life, and after it as long as the wall
  * clock was not set back. Expiry follows the monotonic clock of the first that opened it: setting the wall clock changes
  * nothing, and while the machine sleeps nothing expires here (a holder ends all the same, by its own deadline).
  */
-export function memoryStore(): Store {
+export function memoryStore(...none: never[]): Store {
+  checkNoOptions(none, 'memoryStore')
   const memory = new Memory()
   return { kind: 'memory', traits: TRAITS, open: (context) => memory.open(context) }
 }
@@ -26,20 +36,33 @@ interface Opening {
   readonly listener: () => LockListener | null
 }
 
+interface AllTables {
+  readonly locks: MemoryTables
+  readonly limits: MemoryLimitTables
+  readonly once: MemoryOnceTables
+}
+
 /** What all openings of one memory store share. */
 class Memory {
   readonly #openings = new Map<string, Opening>()
-  #tables: MemoryTables | null = null
+  #tables: AllTables | null = null
 
   open(context: StoreContext): OpenStore {
-    const tables = (this.#tables ??= new MemoryTables(context.clock))
-    const locks = new MemoryLockStore(tables, context, this.#pushes)
+    const tables = (this.#tables ??= makeTables(context.clock))
+    const locks = new MemoryLockStore(tables.locks, context, this.#pushes)
+    const limits = new MemorySteps(context.clock, tables.limits, new LimitRules(tables.limits))
+    const once = new MemorySteps(context.clock, tables.once, new OnceRules(tables.once))
     this.#openings.set(locks.process, { clock: context.clock, listener: () => locks.listener })
     const close = async (): Promise<void> => {
       locks.close()
+      limits.close()
+      once.close()
       this.#openings.delete(locks.process)
+      if (this.#openings.size > 0) return
+      tables.limits.rest()
+      tables.once.rest()
     }
-    return { locks, close }
+    return { locks, limits: new RulesLimitStore(limits.do), once: new RulesOnceStore(once.do), close }
   }
 
   readonly #pushes: Pushes = {
@@ -55,4 +78,11 @@ class Memory {
       if (listener !== null) say(listener)
     })
   }
+}
+
+/** One clock for all: that of the first who opened the store. */
+function makeTables(clock: Clock): AllTables {
+  const locks = new MemoryTables(clock)
+  const now = (): number => locks.begin().now
+  return { locks, limits: new MemoryLimitTables(clock, now), once: new MemoryOnceTables(clock, now) }
 }

@@ -18,33 +18,39 @@ export interface SqliteDatabase {
 
 const FLAGS = ['open', 'readonly', 'inTransaction'] as const
 
+/** Whether it has what is used of a database. */
+export function isDatabase(database: unknown): database is SqliteDatabase {
+  const given = database as Partial<Record<string, unknown>> | null | undefined
+  return (
+    typeof given === 'object' &&
+    typeof given?.['prepare'] === 'function' &&
+    typeof given['exec'] === 'function' &&
+    FLAGS.every((flag) => typeof given[flag] === 'boolean')
+  )
+}
+
 /**
  * Checks a database that was handed over.
  *
  * @throws InvalidArgumentError when it is not one, of a driver that is not supported, read-only, closed, or in a transaction
  */
 export function checkDatabase(database: unknown): asserts database is SqliteDatabase {
-  const given = database as Partial<Record<string, unknown>> | null | undefined
-  const hasMethods =
-    typeof given === 'object' &&
-    typeof given?.['prepare'] === 'function' &&
-    typeof given['exec'] === 'function'
-  if (!hasMethods || FLAGS.some((flag) => typeof given?.[flag] !== 'boolean')) {
-    const isNodeSqlite = hasMethods && given !== null && 'isTransaction' in given
-    throw new InvalidArgumentError('database', describe(database), {
+  if (!isDatabase(database)) {
+    const isNodeSqlite = typeof database === 'object' && database !== null && 'isTransaction' in database
+    throw new InvalidArgumentError('database', describeDatabase(database), {
       problem: isNodeSqlite
         ? 'is of node:sqlite, which is not supported yet'
         : 'is not a SQLite database that we know',
       remedy: "Give an open Database of better-sqlite3, as `sqliteStore(new Database('locks.db'))`.",
     })
   }
-  if (given?.['readonly'] === true) {
-    throw new InvalidArgumentError('database', describe(database), {
+  if (database.readonly) {
+    throw new InvalidArgumentError('database', describeDatabase(database), {
       problem: 'is open for reading only',
       remedy: 'Open it without `readonly`.',
     })
   }
-  checkUsable(database as SqliteDatabase)
+  checkUsable(database)
 }
 
 /**
@@ -54,13 +60,13 @@ export function checkDatabase(database: unknown): asserts database is SqliteData
  */
 export function checkUsable(database: SqliteDatabase): void {
   if (!database.open) {
-    throw new InvalidArgumentError('database', describe(database), {
+    throw new InvalidArgumentError('database', describeDatabase(database), {
       problem: 'is closed',
       remedy: 'Close it after `close()` of the Holdfast instance.',
     })
   }
   if (database.inTransaction) {
-    throw new InvalidArgumentError('database', describe(database), {
+    throw new InvalidArgumentError('database', describeDatabase(database), {
       problem: 'is inside a transaction of yours, and a lock that can be rolled back is none',
       remedy: 'Give the store a connection of its own to the same file.',
     })
@@ -68,7 +74,7 @@ export function checkUsable(database: SqliteDatabase): void {
 }
 
 /** For messages: the file's name, and none of what else the object holds. */
-function describe(database: unknown): unknown {
+export function describeDatabase(database: unknown): unknown {
   if (typeof database !== 'object' || database === null) return database
   const { name } = database as { name?: unknown }
   const kind = database.constructor?.name ?? 'Object'

@@ -17,6 +17,12 @@ export class OpenFile {
     this.#inode = this.#path === null ? null : inodeOf(this.#path)
   }
 
+  /** Whether another connection has the same file open. Of databases without a file each is one of its own. */
+  isOf(database: SqliteDatabase): boolean {
+    const path = pathOf(database)
+    return path !== null && this.#inode !== null && inodeOf(path) === this.#inode
+  }
+
   /** Whether another file, or none, is where this one was opened. */
   isGone(): boolean {
     if (this.#path === null || this.#inode === null) return false

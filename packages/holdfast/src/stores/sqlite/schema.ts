@@ -31,7 +31,10 @@ const TABLES: readonly Table[] = [
     columns: [text('key'), text('process'), integer('place'), integer('beat')],
     key: 'key, process',
   },
-  { name: 'holdfast_fence', columns: [text('key'), integer('last')], key: 'key' },
+  { name: 'holdfast_last_fence', columns: [text('key'), integer('last')], key: 'key' },
+  { name: 'holdfast_limit', columns: [text('key'), text('value'), integer('expires_at')], key: 'key' },
+  { name: 'holdfast_limit_reply', columns: [text('key'), text('value'), integer('expires_at')], key: 'key' },
+  { name: 'holdfast_once', columns: [text('key'), text('value'), integer('expires_at')], key: 'key' },
 ]
 
 /**

@@ -1,3 +1,4 @@
+import { SqliteCallersTransaction } from './callers-transaction.ts'
 import { checkUsable, type SqliteDatabase, type SqliteStatement } from './database.ts'
 import { OpenFile } from './open-file.ts'
 import { fileGone } from './refusal.ts'
@@ -22,6 +23,11 @@ export class SqliteSession {
   constructor(database: SqliteDatabase) {
     this.#database = database
     this.#file = new OpenFile(database)
+  }
+
+  /** @throws InvalidArgumentError when it is no transaction in the same file */
+  within(transaction: unknown): SqliteCallersTransaction {
+    return new SqliteCallersTransaction(transaction, this.#file)
   }
 
   /**

@@ -1,9 +1,16 @@
 import type { Lease, LockTables } from '../../store/lock-rules.ts'
 import { isDead, type QueueEntry } from '../../store/wait-queue.ts'
 import type { SqliteDatabase, SqliteStatement } from './database.ts'
+import { SqliteLimitTables } from './sqlite-limit-tables.ts'
+import { SqliteOnceTables } from './sqlite-once-tables.ts'
 
 /** Rows looked at, and removed when they are over, for each one that is written. */
 const SWEPT_PER_WRITE = 2
+
+/**
+ * The machine's clock, in whole milliseconds since 1970. `unixepoch('subsec')` would be plainer, but older libraries do not know it.
+ */
+export const CLOCK = "SELECT CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) AS now"
 
 /** Numbers come as bigint when the connection was set up so. */
 type Numeric = number | bigint
@@ -34,6 +41,10 @@ interface WaiterRow {
 export class SqliteTables implements LockTables {
   now = 0
   nowMicros = 0
+  /** The tables of limits, in the same transaction. */
+  readonly limits: SqliteLimitTables
+  /** The table of what runs once, in the same transaction. */
+  readonly once: SqliteOnceTables
   readonly #statements: Record<keyof typeof SQL, SqliteStatement>
   #leasesWritten = 0
   #waitersWritten = 0
@@ -43,6 +54,8 @@ export class SqliteTables implements LockTables {
   constructor(database: SqliteDatabase) {
     const prepared = Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)] as const)
     this.#statements = Object.fromEntries(prepared) as Record<keyof typeof SQL, SqliteStatement>
+    this.limits = new SqliteLimitTables(database)
+    this.once = new SqliteOnceTables(database)
   }
 
   /** Reads the clock for the transaction that has begun. */
@@ -52,6 +65,8 @@ export class SqliteTables implements LockTables {
     this.nowMicros = this.now * 1_000
     this.#leasesWritten = 0
     this.#waitersWritten = 0
+    this.limits.begin(this.now)
+    this.once.begin(this.now)
     return this
   }
 
@@ -96,6 +111,8 @@ export class SqliteTables implements LockTables {
   sweep(): void {
     if (this.#leasesWritten > 0) this.#sweepLeases(this.#leasesWritten * SWEPT_PER_WRITE)
     if (this.#waitersWritten > 0) this.#sweepQueues(this.#waitersWritten * SWEPT_PER_WRITE)
+    this.limits.sweep()
+    this.once.sweep()
   }
 
   #sweepLeases(count: number): void {
@@ -117,16 +134,15 @@ function entryOf({ process, place, beat }: WaiterRow): QueueEntry {
 }
 
 const SQL = {
-  // `unixepoch('subsec')` would be plainer, but older libraries do not know it.
-  clock: "SELECT CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) AS now",
+  clock: CLOCK,
   lease: 'SELECT owner, fence, trace, expires_at FROM holdfast_lock WHERE key = ?',
   setLease: `INSERT INTO holdfast_lock (key, owner, fence, trace, expires_at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (key) DO UPDATE SET
       owner = excluded.owner, fence = excluded.fence, trace = excluded.trace, expires_at = excluded.expires_at`,
   dropLease: 'DELETE FROM holdfast_lock WHERE key = ?',
   leasesAfter: 'SELECT key, expires_at FROM holdfast_lock WHERE key > ? ORDER BY key LIMIT ?',
-  lastFence: 'SELECT last FROM holdfast_fence WHERE key = ?',
-  setLastFence: `INSERT INTO holdfast_fence (key, last) VALUES (?, ?)
+  lastFence: 'SELECT last FROM holdfast_last_fence WHERE key = ?',
+  setLastFence: `INSERT INTO holdfast_last_fence (key, last) VALUES (?, ?)
     ON CONFLICT (key) DO UPDATE SET last = excluded.last`,
   waiters: 'SELECT key, process, place, beat FROM holdfast_queue WHERE key = ?',
   setWaiter: `INSERT INTO holdfast_queue (key, process, place, beat) VALUES (?, ?, ?, ?)

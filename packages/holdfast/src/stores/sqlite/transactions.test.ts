@@ -169,7 +169,7 @@ describe('gathering', () => {
 
   test('a refusal of ours concerns one operation only', async () => {
     const full = lockAddress('full:v1', 'x')
-    rival.prepare('INSERT INTO holdfast_fence (key, last) VALUES (?, ?)').run(full.fenceKey, 2 ** 53 - 1)
+    rival.prepare('INSERT INTO holdfast_last_fence (key, last) VALUES (?, ?)').run(full.fenceKey, 2 ** 53 - 1)
     const refused = () =>
       locks.acquire({ address: full, owner: 'owner', trace: null, ttl: 10_000, queue: QUIET }, newAttempt())
     const results = await Promise.allSettled([acquire('a'), acquire('b'), refused(), acquire('c')])
@@ -353,10 +353,10 @@ test('a last fence ahead of the clock is told, once for each grant', async () =>
   const stop = listen('holdfast:fence:leads-clock', (event) => told.push(event))
   try {
     await acquire('a')
-    rival.prepare('UPDATE holdfast_fence SET last = last + ?').run(10_000_000)
+    rival.prepare('UPDATE holdfast_last_fence SET last = last + ?').run(10_000_000)
     await acquire('b')
     await acquire('b')
-    rival.prepare('UPDATE holdfast_fence SET last = last + ?').run(3_600_000_000)
+    rival.prepare('UPDATE holdfast_last_fence SET last = last + ?').run(3_600_000_000)
     await acquire('c')
     expect(told.map(({ lock, level }) => [lock, level])).toEqual([
       ['b', 'second'],

@@ -2,6 +2,7 @@ import { instantOf, type Clock, type Instant, type Randomness, type Timer } from
 import type { Attempt } from '../../store/attempt.ts'
 import type { Answer } from '../../store/contract.ts'
 import { StoreFailure } from '../../store/failure.ts'
+import type { DoStep } from '../../store/rules-step.ts'
 import { failureOf, isBusy } from './refusal.ts'
 import type { SqliteSession } from './session.ts'
 import type { SqliteTables } from './sqlite-tables.ts'
@@ -41,6 +42,20 @@ export class Transactions {
     this.#session = session
     this.#clock = clock
     this.#randomness = randomness
+  }
+
+  /** Steps of these rules, each in such a transaction. */
+  steps<Rules>(rulesOf: (tables: SqliteTables) => Rules): DoStep<Rules> {
+    return ({ attempt, mode, run }) =>
+      new Promise((resolve, reject) => {
+        this.add({
+          attempt,
+          expires: mode === 'late',
+          run: (tables, late) => run(rulesOf(tables), late),
+          settle: (answer) => resolve(answer as Answer<ReturnType<typeof run>>),
+          fail: reject,
+        })
+      })
   }
 
   add(task: Task): void {
