@@ -1,0 +1,70 @@
+import type { Finding } from '../../check/report.ts'
+import type { StoreFailure } from '../../store/failure.ts'
+import type {
+  GiveUp,
+  SqlBounds,
+  SqlChanges,
+  SqlFound,
+  SqlKind,
+  SqlMoment,
+  SqlNeeds,
+  SqlPort,
+  SqlTransaction,
+} from '../sql/port.ts'
+import { durabilityOf } from '../sql/durability.ts'
+import type { PostgresNames } from './names.ts'
+import type { PostgresClientPort } from './port.ts'
+import { failureOf, isReadOnly, readOnlyTransaction } from './refusal.ts'
+import { DURABILITY, foundIn, IS_STANDBY, PostgresStatements } from './statements.ts'
+
+/** Postgres, as the shared part of the SQL stores sees it. */
+export class PostgresPort implements SqlPort {
+  readonly #client: PostgresClientPort
+  readonly #names: PostgresNames
+  readonly #statements: PostgresStatements
+
+  constructor(client: PostgresClientPort, names: PostgresNames) {
+    this.#client = client
+    this.#names = names
+    this.#statements = new PostgresStatements(names)
+  }
+
+  async begin(needs: SqlNeeds, bounds: SqlBounds, giveUp: GiveUp): Promise<SqlTransaction> {
+    const transaction = await this.#client
+      .begin(this.#statements.open(needs, bounds), giveUp)
+      .catch((error: unknown) => this.#refused(error))
+    return {
+      found: foundIn(transaction.reply),
+      commit: (changes: SqlChanges) => transaction.commit(this.#statements.write(needs.kind, changes)),
+      rollback: () => transaction.rollback(),
+      destroy: () => transaction.destroy(),
+    }
+  }
+
+  async read(needs: SqlNeeds): Promise<SqlFound> {
+    return foundIn(await this.#client.query(this.#statements.read(needs)))
+  }
+
+  sweep(kind: SqlKind, after: string): Promise<string> {
+    return this.#client.query(this.#statements.sweep(kind, after))
+  }
+
+  async #refused(error: unknown): Promise<never> {
+    if (!isReadOnly(error)) throw error
+    const standby = await this.#client.query(`SELECT ${IS_STANDBY}::text AS state`).catch(() => 'unknown')
+    if (standby !== 'false') throw error
+    // Some services forbid writing for a while, as when the disk is full.
+    throw readOnlyTransaction(error, false)
+  }
+
+  async durability(): Promise<Finding> {
+    const [commit = '', fsync = ''] = (await this.#client.query(DURABILITY)).split(' ')
+    const saw = `synchronous_commit ${commit}, fsync ${fsync}`
+    const lost = commit === 'off' ? 'crash' : fsync === 'on' ? 'nothing' : 'power'
+    return durabilityOf(lost, saw, 'synchronous_commit and fsync on')
+  }
+
+  failureOf(error: unknown, when: SqlMoment): StoreFailure {
+    return failureOf(error, when, this.#names)
+  }
+}
