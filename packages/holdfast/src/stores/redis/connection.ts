@@ -13,8 +13,8 @@ export interface ClientEvents {
  * offline queue means that a command whose time is over was never sent, and none runs later.
  */
 export class ConnectionWatch {
-  readonly #client: ClientEvents
   readonly #clock: Clock
+  readonly #takeOff: () => void
   readonly #waiting = new Set<() => void>()
   readonly #listeners: (() => void)[] = []
   readonly #endListeners: (() => void)[] = []
@@ -34,11 +34,19 @@ export class ConnectionWatch {
     for (const listener of this.#endListeners) listener()
   }
 
-  constructor(client: ClientEvents, clock: Clock) {
-    this.#client = client
+  /** @param names what the client calls the events of a connection that can be used, and of its own end */
+  constructor(
+    client: ClientEvents,
+    clock: Clock,
+    { begin, end }: { readonly begin: string; readonly end: string } = { begin: 'ready', end: 'end' },
+  ) {
     this.#clock = clock
-    client.on('ready', this.#onReady)
-    client.on('end', this.#onEnd)
+    client.on(begin, this.#onReady)
+    client.on(end, this.#onEnd)
+    this.#takeOff = () => {
+      client.off(begin, this.#onReady)
+      client.off(end, this.#onEnd)
+    }
   }
 
   onConnection(listener: () => void): void {
@@ -75,8 +83,7 @@ export class ConnectionWatch {
   }
 
   detach(): void {
-    this.#client.off('ready', this.#onReady)
-    this.#client.off('end', this.#onEnd)
+    this.#takeOff()
   }
 
   #proceed(): void {

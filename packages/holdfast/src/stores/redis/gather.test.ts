@@ -4,8 +4,9 @@ import type { Answer } from '../../store/contract.ts'
 import type { StoreFailure } from '../../store/failure.ts'
 import { ServerClock } from '../../store/server-clock.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
-import { Gatherer, type CallItem, type CallKind } from './gather.ts'
-import { SentTwiceError, type PortReply, type RedisPort } from './port.ts'
+import type { CallItem, CallKind } from './call-kind.ts'
+import { Gatherer } from './gather.ts'
+import type { RedisPort } from './port.ts'
 
 /**
  * Goal: operations travel together, and each of them ends by itself.
@@ -15,7 +16,7 @@ import { SentTwiceError, type PortReply, type RedisPort } from './port.ts'
 /** One command as the port was given it. */
 interface Sent {
   readonly command: readonly string[]
-  reply(reply: unknown, sameConnection?: boolean): void
+  reply(reply: unknown): void
   /** With whatever id stands in it. */
   replyRaw(reply: unknown): void
   fail(error: unknown): void
@@ -28,6 +29,7 @@ let clock: VirtualClock
 let sent: Sent[]
 let waits: number[]
 let connected: boolean
+let connection: number
 let distrusted: number
 let connect: () => void
 let gatherer: Gatherer
@@ -39,33 +41,40 @@ beforeEach(() => {
   waits = []
   connected = true
   distrusted = 0
+  connection = 0
   const waiting: (() => void)[] = []
   connect = () => {
     connected = true
+    connection += 1
     for (const proceed of waiting.splice(0)) proceed()
   }
-  const port = {
+  const port: Partial<RedisPort> = {
     client: 'ioredis',
-    async send(build, until) {
+    get ready() {
+      return connected
+    },
+    get connection() {
+      return connection
+    },
+    whenReady(until) {
       waits.push(until)
-      if (!connected) await new Promise<void>((resolve) => waiting.push(resolve))
-      const built = build()
-      if (built === null) return null
-      const { id, command } = withoutId(built)
-      return new Promise<PortReply>((resolve, reject) => {
+      return connected ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve))
+    },
+    send(whole) {
+      const { id, command } = withoutId(whole)
+      return new Promise<unknown>((resolve, reject) => {
         sent.push({
           command,
-          reply: (reply, sameConnection = true) =>
-            resolve({ reply: id === undefined ? reply : withId(reply, id), sameConnection }),
-          replyRaw: (reply) => resolve({ reply, sameConnection: true }),
+          reply: (reply) => resolve(id === undefined ? reply : withId(reply, id)),
+          replyRaw: resolve,
           fail: reject,
         })
       })
     },
     distrust: () => (distrusted += 1),
-  } as Partial<RedisPort> as RedisPort
+  }
   serverClock = new ServerClock(clock)
-  gatherer = new Gatherer(port, 'process', clock, serverClock)
+  gatherer = new Gatherer(port as RedisPort, 'process', clock, serverClock)
 })
 
 /** A script call, and the id that its reply must repeat. */
@@ -79,15 +88,19 @@ function withId(reply: unknown, id: string): unknown {
   return Array.isArray(reply) ? [reply[0], id, ...(reply.slice(1) as unknown[])] : reply
 }
 
-const kindOf = (name: string, order: number, group = ''): CallKind => ({
+const kindOf = (name: string, order: number, group = '', expires?: 'by-call'): CallKind => ({
   script: { name, source: `source of ${name}`, sha1: `sha of ${name}` },
   keys: group === '' ? [] : [`${group}:fence`],
   args: ['shared'],
   order,
+  ...(expires === undefined ? {} : { expires }),
+  whole:
+    ([, , , first]) =>
+    (index) => [`whole ${String(first)} ${index}`],
 })
 const release = kindOf('release', 0)
-const renew = kindOf('renew', 1)
-const acquire = kindOf('acquire', 2, 'p')
+const renew = kindOf('renew', 1, '', 'by-call')
+const acquire = kindOf('acquire', 2, 'p', 'by-call')
 
 interface Ended {
   readonly attempt: Attempt
@@ -95,15 +108,16 @@ interface Ended {
   failure: StoreFailure | null
 }
 
-function add(kind: CallKind, name: string, { expires = false, budget = 1_000 } = {}): Ended {
+function add(kind: CallKind, name: string, { budget = 1_000 } = {}): Ended {
   const attempt = new Attempt(clock.monotonic() + budget, clock.monotonic() + budget)
   const ended: Ended = { attempt, answer: null, failure: null }
   const item: CallItem = {
     keys: [`{${name}}:lock`],
     attempt,
-    expires,
-    write: (args, notAfter) => void args.push(name, String(notAfter)),
-    settle: (result, serverTime, maybeTwice) => (ended.answer = { result, serverTime, maybeTwice }),
+    write: (args, later) => void args.push(later === 0 ? name : `${name}+${later}`),
+    read: (words) => words,
+    settle: (result, serverTime, maybeTwice) =>
+      (ended.answer = { result: result as readonly string[], serverTime, maybeTwice }),
     fail: (failure) => (ended.failure = failure as StoreFailure),
   }
   gatherer.add(kind, item)
@@ -126,7 +140,7 @@ describe('a call', () => {
   test('of a lone operation goes at once, as EVALSHA with its keys and arguments', async () => {
     const ended = add(release, 'a')
     expect(sent).toHaveLength(1)
-    expect(nth(1).command).toEqual(['EVALSHA', 'sha of release', '1', '{a}:lock', 'shared', 'a', '0'])
+    expect(nth(1).command).toEqual(['EVALSHA', 'sha of release', '1', '{a}:lock', 'shared', 'a'])
     clock.blockFor(20)
     nth(1).reply(answers(['released', '1']))
     await clock.settle()
@@ -147,7 +161,7 @@ describe('a call', () => {
       '{b}:lock',
       '{c}:lock',
       'shared',
-      ...['a', '0', 'b', '0', 'c', '0'],
+      ...['a', 'b', 'c'],
     ])
     nth(1).reply(answers(['released', '0'], ['missing'], ['other', 'x', '5']))
     await clock.settle()
@@ -170,8 +184,8 @@ describe('a call', () => {
   test('goes in an order in which an acquire never overtakes the release of its name', async () => {
     serverClock.saw(SERVER_MS)
     await busy()
-    add(acquire, 'a', { expires: true })
-    add(renew, 'b', { expires: true })
+    add(acquire, 'a')
+    add(renew, 'b')
     add(release, 'a')
     await clock.settle()
     expect(names()).toEqual(['sha of release', 'sha of renew', 'sha of acquire'])
@@ -180,8 +194,8 @@ describe('a call', () => {
   test('is apart for each group: two prefixes have two last fences', async () => {
     serverClock.saw(SERVER_MS)
     await busy()
-    add(acquire, 'a', { expires: true })
-    add(kindOf('acquire', 2, 'old'), 'a', { expires: true })
+    add(acquire, 'a')
+    add(kindOf('acquire', 2, 'old', 'by-call'), 'a')
     await clock.settle()
     expect(sent.map(({ command }) => command.slice(2, 4))).toEqual([
       ['2', 'p:fence'],
@@ -189,17 +203,45 @@ describe('a call', () => {
     ])
   })
 
+  test('is split, so that the server works on one while the reply to another is read', async () => {
+    await busy()
+    for (let n = 0; n < 64; n += 1) add(release, `n${n}`)
+    await clock.settle()
+    expect(sent.map(({ command }) => command[2])).toEqual(['32', '32'])
+  })
+
+  test('of few is split while no other is in flight: they follow each other to the server', async () => {
+    const addAll = (letter: string) => Array.from({ length: 9 }, (_, n) => add(release, `${letter}${n}`))
+    const lengths = () => sent.map(({ command }) => Number(command[2]))
+    const reply = (n: number) =>
+      nth(n).reply(answers(...Array.from({ length: lengths()[n - 1] ?? 0 }, () => ['missing'])))
+    addAll('a')
+    await clock.settle()
+    expect(lengths()).toEqual([1, 8])
+    reply(1)
+    reply(2)
+    await Promise.resolve()
+    addAll('b')
+    await clock.settle()
+    expect(lengths().slice(2)).toEqual([5, 4])
+    reply(3)
+    await Promise.resolve()
+    addAll('c')
+    await clock.settle()
+    expect(lengths().slice(4)).toEqual([9])
+  })
+
   test('holds at most 128 items', async () => {
     await busy()
-    const all = Array.from({ length: 300 }, (_, n) => add(release, `n${n}`))
+    const all = Array.from({ length: 600 }, (_, n) => add(release, `n${n}`))
     await clock.settle()
-    expect(sent.map(({ command }) => command[2])).toEqual(['128', '128', '44'])
+    expect(sent.map(({ command }) => command[2])).toEqual(['128', '128', '128', '128', '88'])
     for (const { command, reply } of sent) {
       const items = command.filter((word) => /^n\d+$/.test(word))
       reply(answers(...items.map((name) => [name])))
     }
     await clock.settle()
-    expect(all.map(({ answer }) => answer?.result[0])).toEqual(Array.from({ length: 300 }, (_, n) => `n${n}`))
+    expect(all.map(({ answer }) => answer?.result[0])).toEqual(Array.from({ length: 600 }, (_, n) => `n${n}`))
   })
 
   test('what the answers to many set off travels together again', async () => {
@@ -219,16 +261,16 @@ describe('a call', () => {
 
 describe('the server’s time', () => {
   test('is read before the first call that grants, and not again while the connection stays', async () => {
-    const ended = add(acquire, 'a', { expires: true, budget: 900 })
+    const ended = add(acquire, 'a', { budget: 900 })
     expect(sent.map(({ command }) => command)).toEqual([['TIME']])
     nth(1).reply(TIME_REPLY)
     await clock.settle()
     expect(names()).toEqual([undefined, 'sha of acquire'])
     expect(ended.attempt.notAfter).toBe(SERVER_MS + 900)
-    expect(nth(2).command.slice(-2)).toEqual(['a', String(SERVER_MS + 900)])
+    expect(nth(2).command.slice(-2)).toEqual([String(SERVER_MS + 900), 'a'])
     nth(2).reply(answers(['granted', '1']))
     await clock.settle()
-    add(acquire, 'b', { expires: true })
+    add(acquire, 'b')
     await clock.settle()
     expect(names()).toEqual([undefined, 'sha of acquire', 'sha of acquire'])
   })
@@ -236,7 +278,7 @@ describe('the server’s time', () => {
   test('goes on with our clock since the last reply', async () => {
     serverClock.saw(SERVER_MS)
     clock.blockFor(5_000)
-    const ended = add(acquire, 'a', { expires: true, budget: 900 })
+    const ended = add(acquire, 'a', { budget: 900 })
     expect(ended.attempt.notAfter).toBe(SERVER_MS + 5_900)
   })
 
@@ -248,7 +290,7 @@ describe('the server’s time', () => {
   test('is read again when another server may answer, also while a call waits for its connection', async () => {
     serverClock.saw(SERVER_MS)
     connected = false
-    const ended = add(acquire, 'a', { expires: true })
+    const ended = add(acquire, 'a')
     await clock.settle()
     serverClock.forget()
     connect()
@@ -263,10 +305,35 @@ describe('the server’s time', () => {
 
   test('the longest budget of its items is the call’s', async () => {
     await busy()
+    connected = false
     add(release, 'a', { budget: 100 })
     add(release, 'b', { budget: 5_000 })
     await clock.settle()
     expect(waits.at(-1)).toBe(5_000)
+  })
+
+  test('until when the server may act is said once; an item with more time says how much more', async () => {
+    serverClock.saw(SERVER_MS)
+    await busy()
+    const [a, b, c] = [
+      add(acquire, 'a'),
+      add(acquire, 'b', { budget: 50 }),
+      add(acquire, 'c', { budget: 54 }),
+    ]
+    await clock.settle()
+    expect(nth(1).command.slice(-4)).toEqual([String(SERVER_MS + 50), 'a+950', 'b', 'c'])
+    expect([a, b, c].map(({ attempt }) => attempt.notAfter)).toEqual(
+      [1_000, 50, 54].map((ms) => SERVER_MS + ms),
+    )
+  })
+
+  test('one reply may speak of all items', async () => {
+    await busy()
+    const all = ['a', 'b'].map((name) => add(release, name))
+    await clock.settle()
+    nth(1).reply([String(SERVER_MS), 'all', '7'])
+    await clock.settle()
+    expect(all.map(({ answer }) => answer?.result)).toEqual([['whole 7 0'], ['whole 7 1']])
   })
 })
 
@@ -300,7 +367,7 @@ describe('a script that the server does not know', () => {
     clock.blockFor(50)
     nth(1).fail(new Error('NOSCRIPT No matching script. Please use EVAL.'))
     await clock.settle()
-    expect(nth(2).command).toEqual(['EVAL', 'source of release', '1', '{a}:lock', 'shared', 'a', '0'])
+    expect(nth(2).command).toEqual(['EVAL', 'source of release', '1', '{a}:lock', 'shared', 'a'])
     nth(2).reply(answers(['missing']))
     await clock.settle()
     expect(ended.answer).toMatchObject({ result: ['missing'], maybeTwice: false })
@@ -309,7 +376,8 @@ describe('a script that the server does not know', () => {
 
   test('A3: after a change of connection an earlier copy may have run all the same', async () => {
     const ended = add(release, 'a')
-    nth(1).fail(new SentTwiceError(new Error('NOSCRIPT No matching script. Please use EVAL.')))
+    connection += 1
+    nth(1).fail(new Error('NOSCRIPT No matching script. Please use EVAL.'))
     await clock.settle()
     nth(2).reply(answers(['missing']))
     await clock.settle()
@@ -336,7 +404,8 @@ describe('failure', () => {
 
   test('of one item in a reply to a command that may have been sent twice is unknown', async () => {
     const ended = add(release, 'a')
-    nth(1).reply(answers(['error', 'READONLY You can’t write against a read only replica.']), false)
+    connection += 1
+    nth(1).reply(answers(['error', 'READONLY You can’t write against a read only replica.']))
     await clock.settle()
     expect(ended.failure).toMatchObject({ reason: 'READONLY', outcome: 'unknown' })
   })
@@ -355,6 +424,17 @@ describe('failure', () => {
     await clock.settle()
     expect(all.map(({ failure }) => failure?.reason)).toEqual([undefined, 'NOPERM', undefined])
     expect(sent).toHaveLength(4)
+  })
+
+  test('by the ACL of a call that may have been sent twice does not send its items as new ones', async () => {
+    await busy()
+    const all = ['a', 'b'].map((name) => add(release, name))
+    await clock.settle()
+    connection += 1
+    nth(1).fail(new Error('NOPERM No permissions to access a key'))
+    await clock.settle()
+    for (const { failure } of all) expect(failure).toMatchObject({ outcome: 'unknown', reason: 'NOPERM' })
+    expect(sent).toHaveLength(1)
   })
 
   test.each([
@@ -397,7 +477,7 @@ describe('failure', () => {
   })
 
   test('when TIME cannot be had nothing was sent', async () => {
-    const ended = add(acquire, 'a', { expires: true })
+    const ended = add(acquire, 'a')
     nth(1).fail(new Error('NOPERM this user has no permissions to run the time command'))
     await clock.settle()
     expect(ended.failure).toMatchObject({ reason: 'NOPERM', outcome: 'not-done' })

@@ -1,7 +1,9 @@
+import { isClosed, refuseKeyPrefix } from './client-checks.ts'
 import type { Clock } from '../../clock.ts'
-import { InvalidArgumentError } from '../../errors.ts'
 import { ConnectionWatch, Persistence, type ClientEvents } from './connection.ts'
-import { SentTwiceError, type PortReply, type RedisPort, type Subscription } from './port.ts'
+import { commandSender } from './ioredis-command.ts'
+import { OwnConnections, type OwnConnection } from './own-connections.ts'
+import type { RedisPort, Subscription } from './port.ts'
 
 /** What we use of a client of ioredis (5 or 6) or iovalkey. */
 export interface IoredisLike extends ClientEvents {
@@ -31,59 +33,52 @@ export function isIoredis(client: object): client is IoredisLike {
 
 /** @throws InvalidArgumentError when this client cannot be used, before anything is sent */
 export function checkIoredis(client: IoredisLike): void {
-  if ('isCluster' in client && client.isCluster === true) {
-    throw new InvalidArgumentError('client', 'Cluster', {
-      problem: 'is a client of a Redis Cluster, which this version does not support',
-      remedy: 'Give a client of a single server or of a Sentinel set.',
-    })
-  }
   const { keyPrefix } = client.options as { keyPrefix?: unknown }
-  if (typeof keyPrefix === 'string' && keyPrefix !== '') {
-    throw new InvalidArgumentError('client.keyPrefix', keyPrefix, {
-      problem: 'does not reach every raw call of ioredis, so that locks would lie elsewhere than you think',
-      remedy: "Give a client without keyPrefix, and the prefix as createHoldfast({ prefix: 'shop:v1' }).",
-    })
-  }
+  refuseKeyPrefix(keyPrefix, 'does not reach every raw call of ioredis')
   checkOpen(client)
 }
 
 function checkOpen(client: IoredisLike): void {
   if (client.status !== 'end') return
-  throw new InvalidArgumentError('client', 'an ioredis client', {
-    problem: 'is closed (status "end")',
-    remedy: 'Give a client that is connected or connecting, and close it after hf.close().',
-  })
+  throw isClosed('an ioredis client')
 }
 
 /** The port over a client of ioredis. It re-sends what was in flight when a connection dropped; we only notice it. */
 export class IoredisPort implements RedisPort {
   readonly client = 'ioredis'
   readonly #client: IoredisLike
+  readonly #send: ((words: readonly string[]) => Promise<unknown>) | null
   readonly #clock: Clock
   readonly #watch: ConnectionWatch
+  readonly #own: OwnConnections
 
   constructor(client: IoredisLike, clock: Clock) {
     this.#client = client
+    this.#send = commandSender(client)
     this.#clock = clock
     this.#watch = new ConnectionWatch(client, clock)
+    this.#own = new OwnConnections(clock, () => openOwn(client))
   }
 
-  async send(build: () => readonly string[] | null, until: number): Promise<PortReply | null> {
-    while (this.#client.status !== 'ready') {
-      checkOpen(this.#client)
-      // A lazy client connects with its first command, which we do not send before it is connected.
-      if (this.#client.status === 'wait') this.#client.connect().catch(() => undefined)
-      await this.#watch.next(until, this.client)
-    }
-    const command = build()
-    if (command === null) return null
-    const connection = this.#watch.count
-    try {
-      const reply = await this.#client.call(command[0] ?? '', command.slice(1))
-      return { reply, sameConnection: connection === this.#watch.count }
-    } catch (error) {
-      throw connection === this.#watch.count ? error : new SentTwiceError(error)
-    }
+  get ready(): boolean {
+    return this.#client.status === 'ready'
+  }
+
+  get connection(): number {
+    return this.#watch.count
+  }
+
+  async whenReady(until: number): Promise<void> {
+    if (this.ready) return
+    checkOpen(this.#client)
+    // A lazy client connects with its first command, which we do not send before it is connected.
+    if (this.#client.status === 'wait') this.#client.connect().catch(() => undefined)
+    await this.#watch.next(until, this.client)
+  }
+
+  send(command: readonly string[]): Promise<unknown> {
+    if (this.#send !== null) return this.#send(command)
+    return this.#client.call(command[0] ?? '', command.slice(1))
   }
 
   subscribe(
@@ -116,6 +111,10 @@ export class IoredisPort implements RedisPort {
     }
   }
 
+  withConnection<T>(until: number, work: (connection: OwnConnection) => Promise<T>): Promise<T> {
+    return this.#own.use(until, work)
+  }
+
   onConnection(listener: () => void): void {
     this.#watch.onConnection(listener)
   }
@@ -130,5 +129,27 @@ export class IoredisPort implements RedisPort {
 
   detach(): void {
     this.#watch.detach()
+    this.#own.close()
+  }
+}
+
+/** Without a strategy for reconnecting it ends with its connection, and rejects what was in flight instead of sending it again. */
+async function openOwn(client: IoredisLike): Promise<OwnConnection> {
+  const own = client.duplicate({
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    retryStrategy: null,
+    sentinelRetryStrategy: null,
+  }) as IoredisSubscriber
+  own.on('error', () => undefined)
+  own.on('connect', () => own.stream?.unref?.())
+  await own.connect()
+  return {
+    get alive() {
+      return own.status === 'ready'
+    },
+    send: (command) => own.call(command[0] ?? '', command.slice(1)),
+    end: () => own.disconnect(),
   }
 }

@@ -1,7 +1,8 @@
+import { isNotOpen, refuseKeyPrefix } from './client-checks.ts'
 import type { Clock } from '../../clock.ts'
-import { InvalidArgumentError } from '../../errors.ts'
 import { ConnectionWatch, Persistence, type ClientEvents } from './connection.ts'
-import { SentTwiceError, type PortReply, type RedisPort, type Subscription } from './port.ts'
+import { OwnConnections, type OwnConnection } from './own-connections.ts'
+import type { RedisPort, Subscription } from './port.ts'
 
 /** What we use of a client of node-redis (5 or 6). */
 export interface NodeRedisLike extends ClientEvents {
@@ -19,44 +20,26 @@ interface NodeRedisSubscriber extends NodeRedisLike {
   unref(): void
 }
 
-/** Whether a client is of node-redis' make; also one of a kind that we cannot use. */
+/** Whether a client is of node-redis' make, and of a single server. */
 export function isNodeRedis(client: object): client is NodeRedisLike {
   return (
     'sendCommand' in client &&
     typeof client.sendCommand === 'function' &&
     'isOpen' in client &&
-    ('isReady' in client || isCluster(client))
+    'isReady' in client
   )
-}
-
-function isCluster(client: object): boolean {
-  return 'getSlotMaster' in client
 }
 
 /** @throws InvalidArgumentError when this client cannot be used, before anything is sent */
 export function checkNodeRedis(client: NodeRedisLike): void {
-  const other = isCluster(client) ? 'a Redis Cluster' : 'getSentinelNode' in client ? 'a Sentinel set' : null
-  if (other !== null) {
-    throw new InvalidArgumentError('client', other === 'a Redis Cluster' ? 'Cluster' : 'Sentinel', {
-      problem: `is a client of ${other}, which this version does not support over node-redis`,
-      remedy: 'Give a client of a single server, made with createClient().',
-    })
-  }
   const { options } = client as { options?: { keyPrefix?: unknown } | undefined }
   const keyPrefix = options?.keyPrefix
-  if (keyPrefix === undefined || keyPrefix === '') return
-  throw new InvalidArgumentError('client.keyPrefix', keyPrefix, {
-    problem: 'does not reach the raw calls of node-redis, so that locks would lie elsewhere than you think',
-    remedy: "Give a client without keyPrefix, and the prefix as createHoldfast({ prefix: 'shop:v1' }).",
-  })
+  refuseKeyPrefix(keyPrefix, 'does not reach the raw calls of node-redis')
 }
 
 function checkOpen(client: NodeRedisLike): void {
   if (client.isOpen) return
-  throw new InvalidArgumentError('client', 'a node-redis client', {
-    problem: 'is closed, or was never connected',
-    remedy: 'Call `await client.connect()` before the first lock, and close the client after hf.close().',
-  })
+  throw isNotOpen('a node-redis client')
 }
 
 /** The port over a client of node-redis. It rejects what was in flight when a connection dropped; that may have run. */
@@ -65,27 +48,31 @@ export class NodeRedisPort implements RedisPort {
   readonly #client: NodeRedisLike
   readonly #clock: Clock
   readonly #watch: ConnectionWatch
+  readonly #own: OwnConnections
 
   constructor(client: NodeRedisLike, clock: Clock) {
     this.#client = client
     this.#clock = clock
     this.#watch = new ConnectionWatch(client, clock)
+    this.#own = new OwnConnections(clock, () => openOwn(client))
   }
 
-  async send(build: () => readonly string[] | null, until: number): Promise<PortReply | null> {
-    while (!this.#client.isReady) {
-      checkOpen(this.#client)
-      await this.#watch.next(until, this.client)
-    }
-    const command = build()
-    if (command === null) return null
-    const connection = this.#watch.count
-    try {
-      const reply = await this.#client.sendCommand(command)
-      return { reply, sameConnection: connection === this.#watch.count }
-    } catch (error) {
-      throw connection === this.#watch.count ? error : new SentTwiceError(error)
-    }
+  get ready(): boolean {
+    return this.#client.isReady
+  }
+
+  get connection(): number {
+    return this.#watch.count
+  }
+
+  async whenReady(until: number): Promise<void> {
+    if (this.ready) return
+    checkOpen(this.#client)
+    await this.#watch.next(until, this.client)
+  }
+
+  send(command: readonly string[]): Promise<unknown> {
+    return this.#client.sendCommand(command)
   }
 
   subscribe(
@@ -93,28 +80,11 @@ export class NodeRedisPort implements RedisPort {
     onMessage: (message: string) => void,
     onGap: () => void,
   ): Subscription {
-    const subscriber = this.#client.duplicate({ disableOfflineQueue: true }) as NodeRedisSubscriber
-    let subscribed = false
-    const subscription = new Persistence(this.#clock, async () => {
-      await subscriber.subscribe(channels, onMessage)
-      subscribed = true
-      onGap()
-    })
-    subscriber.on('error', () => undefined)
-    // The client subscribes again by itself before it says that it is ready again, but only where it was confirmed before.
-    subscriber.on('ready', () => {
-      subscriber.unref()
-      if (subscribed) onGap()
-      else subscription.begin()
-    })
-    subscriber.connect().catch(() => undefined)
-    return {
-      close: () => {
-        subscription.stop()
-        if (subscriber.isOpen) subscriber.destroy()
-        return Promise.resolve()
-      },
-    }
+    return subscribeOver(this.#client, this.#clock, { channels, onMessage, onGap })
+  }
+
+  withConnection<T>(until: number, work: (connection: OwnConnection) => Promise<T>): Promise<T> {
+    return this.#own.use(until, work)
   }
 
   onConnection(listener: () => void): void {
@@ -132,5 +102,69 @@ export class NodeRedisPort implements RedisPort {
 
   detach(): void {
     this.#watch.detach()
+    this.#own.close()
+  }
+}
+
+/** What a subscription is for. */
+export interface Hearing {
+  readonly channels: readonly string[]
+  readonly onMessage: (message: string) => void
+  readonly onGap: () => void
+}
+
+/** Subscribes on a connection of its own, which the client duplicates. */
+export function subscribeOver(
+  client: NodeRedisLike,
+  clock: Clock,
+  { channels, onMessage, onGap }: Hearing,
+): Subscription {
+  const subscriber = client.duplicate({ disableOfflineQueue: true }) as NodeRedisSubscriber
+  let subscribed = false
+  const subscription = new Persistence(clock, async () => {
+    await subscriber.subscribe(channels, onMessage)
+    subscribed = true
+    onGap()
+  })
+  subscriber.on('error', () => undefined)
+  // The client subscribes again by itself before it says that it is ready again, but only where it was confirmed before.
+  subscriber.on('ready', () => {
+    subscriber.unref()
+    if (subscribed) onGap()
+    else subscription.begin()
+  })
+  subscriber.connect().catch(() => undefined)
+  return {
+    close: () => {
+      subscription.stop()
+      if (subscriber.isOpen) subscriber.destroy()
+      return Promise.resolve()
+    },
+  }
+}
+
+/** Without a strategy for reconnecting it ends with its connection. */
+export async function openOwn(client: NodeRedisLike): Promise<OwnConnection> {
+  const { options } = client as { options?: { socket?: object } }
+  const socket = { ...options?.socket, reconnectStrategy: false }
+  const own = client.duplicate({ disableOfflineQueue: true, socket }) as NodeRedisSubscriber
+  let over = false
+  own.on('error', () => undefined)
+  own.on('ready', () => own.unref())
+  try {
+    await own.connect()
+  } catch (error) {
+    if (own.isOpen) own.destroy()
+    throw error
+  }
+  return {
+    get alive() {
+      return !over && own.isReady
+    },
+    send: (command) => own.sendCommand(command),
+    end: () => {
+      over = true
+      if (own.isOpen) own.destroy()
+    },
   }
 }

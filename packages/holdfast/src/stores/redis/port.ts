@@ -1,17 +1,22 @@
+import type { OwnConnection } from './own-connections.ts'
+
 /** How a client is reached: two methods, so that a further client is a page of code. */
 export interface RedisPort {
   /** The client family, for messages and events. */
   readonly client: 'ioredis' | 'node-redis'
+  /** Whether there is a connection, over which a command goes out at once: never through the client's offline queue. */
+  readonly ready: boolean
+  /** Grows with each connection that begins. When it has changed, the client may have sent a command twice. */
+  readonly connection: number
   /**
-   * Sends one command. Never through the client's offline queue: while there is no connection it waits for one, until
-   * `until` (monotonic milliseconds), and then rejects without having sent anything.
+   * Resolves when there may be a connection; so that a command whose time is over was never sent, and none runs later.
    *
-   * @param build makes the command, synchronously with handing it to the client; `null` calls it off
-   * @returns the reply as the client gives it; `null` when called off. Rejects with the client's own error, which may mean
-   *   anything (wrapped in a `SentTwiceError` when the connection changed meanwhile), or with a `StoreFailure` when nothing
-   *   was sent.
+   * @param until monotonic milliseconds after which it rejects with a `StoreFailure`. Rejects with an InvalidArgumentError when
+   *   the client was closed
    */
-  send(build: () => readonly string[] | null, until: number): Promise<PortReply | null>
+  whenReady(until: number): Promise<void>
+  /** Hands one command to the client, when {@link ready}. Rejects with the client's own error, which may mean anything. */
+  send(command: readonly string[]): Promise<unknown>
   /**
    * Opens a connection of its own, subscribes to the channels, and does so again whenever it was lost.
    * `onGap` is called each time the subscription has begun: what was published before is lost.
@@ -21,6 +26,14 @@ export interface RedisPort {
     onMessage: (message: string) => void,
     onGap: () => void,
   ): Subscription
+  /**
+   * Lends `work` a connection of its own, over which nothing else goes and nothing is ever sent again: for commands that block their
+   * connection, and for answers that speak of it. A few are kept; who finds none free waits.
+   *
+   * @param until monotonic milliseconds after which it rejects with a `StoreFailure` when none was free, and soon after which a
+   *   connection on which the work is not done is ended
+   */
+  withConnection<T>(until: number, work: (connection: OwnConnection) => Promise<T>): Promise<T>
   /** Called with each new connection of the client: another server may answer from now on. */
   onConnection(listener: () => void): void
   /** Called when the client was closed by its owner. */
@@ -29,12 +42,6 @@ export interface RedisPort {
   distrust(): void
   /** Takes our listeners off the client. The client itself stays as it is. */
   detach(): void
-}
-
-export interface PortReply {
-  readonly reply: unknown
-  /** False when the connection changed between sending and reply: the client may have sent the command twice. */
-  readonly sameConnection: boolean
 }
 
 /**

@@ -8,6 +8,9 @@ interface Refusal {
   readonly remedy: string
 }
 
+const IN_CLUSTER =
+  'The server is a node of a cluster. Give redisStore a cluster client (Cluster of ioredis, createCluster of node-redis).'
+
 /** What Redis and Valkey answer when they refuse, and what to do about it. All of them did nothing. */
 const REFUSALS: Record<string, Refusal> = {
   READONLY: {
@@ -35,20 +38,24 @@ const REFUSALS: Record<string, Refusal> = {
   NOPERM: {
     final: true,
     remedy:
-      "The user's ACL forbids it. Needed: +@scripting +@read +@write +time +publish +subscribe, ~PREFIX:* and &PREFIX:* for the prefix in use.",
+      "The user's ACL forbids it. Needed: +@scripting +@read +@write +time +publish +subscribe (with reopenDelay also +info, in a cluster what hf.check() prints), ~PREFIX:* and &PREFIX:* for the prefix in use.",
   },
   NOAUTH: { final: true, remedy: 'The client did not log in. Give it a user name and a password.' },
   WRONGTYPE: {
     final: true,
     remedy: 'Something else lies under the key (see TYPE). Choose another name or prefix, or remove it.',
   },
-  MOVED: {
-    final: true,
-    remedy: 'The server is a node of a cluster. This version needs a single server or a Sentinel set.',
+  MOVED: { final: true, remedy: IN_CLUSTER },
+  ASK: { final: true, remedy: IN_CLUSTER },
+  CROSSSLOT: { final: true, remedy: IN_CLUSTER },
+  REOPENING: {
+    final: false,
+    remedy: 'The server has just been started or promoted, and grants nothing until reopenDelay is over.',
   },
-  CROSSSLOT: {
+  REOPENDELAY: {
     final: true,
-    remedy: 'The server is a node of a cluster. This version needs a single server or a Sentinel set.',
+    remedy:
+      'Give redisStore the same reopenDelay in every process. To change it, delete PREFIX:epoch when no lock is held.',
   },
   FENCELIMIT: {
     final: true,
@@ -56,8 +63,8 @@ const REFUSALS: Record<string, Refusal> = {
   },
 }
 
-/** Redis 7 names no code when the ACL forbids what a script does. */
-const ACL_IN_SCRIPT = /\buser executing the script can't\b/
+/** Redis names no code when the ACL forbids what a script does: 7.0 says the first, 7.2 and later, and Valkey, the second. */
+const ACL_IN_SCRIPT = /\buser executing the script can't\b|\bACL failure in script\b/
 
 const CODE = new RegExp(`(?:^|[\\s:-])(${Object.keys(REFUSALS).join('|')})(?=\\s)`)
 

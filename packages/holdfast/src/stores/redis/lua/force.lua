@@ -1,6 +1,6 @@
 -- Takes locks away from the owners named. The fence is raised first, so that a guard can shut the old holder out.
 -- KEYS: fence, then per item: lock, queue
--- ARGV: call, process, wake channel prefix, fence retention ms, then per item: owner
+-- ARGV: call, process, wake channel prefix ({} before it: in a cluster), fence retention ms, then per item: owner
 -- Reply: server ms, call, then per item an array: forced FENCE | missing | other VALUE PTTL | error MESSAGE
 --- @include shared/now
 --- @include shared/read
@@ -15,7 +15,8 @@ local replies = { digits(now), ARGV[1] }
 local function tellHolder(owner, lock)
   if string.sub(owner, ID_CHARACTERS + 1, ID_CHARACTERS + 1) == '@' then
     local holder = string.sub(owner, 1, PROCESS_CHARACTERS)
-    redis.pcall('PUBLISH', channel .. holder, 'forced ' .. owner .. ' ' .. lock)
+    -- Who holds listens for his process alone, also in a cluster.
+    redis.pcall('PUBLISH', processChannels(channel) .. holder, 'forced ' .. owner .. ' ' .. lock)
   end
 end
 
@@ -38,7 +39,7 @@ for i = 1, (#KEYS - 1) / 2 do
   elseif not value then
     replies[i + 2] = { 'missing' }
   elseif ownerOf(value) ~= owner then
-    replies[i + 2] = { 'other', value, digits(redis.call('PTTL', lock)) }
+    replies[i + 2] = other(lock, value)
   else
     replies[i + 2] = force(lock, queue, owner)
   end

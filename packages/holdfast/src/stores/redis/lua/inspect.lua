@@ -9,6 +9,7 @@ local replies = { digits(now), ARGV[1] }
 for i = 1, #KEYS / 2 do
   local lock, queue = KEYS[2 * i - 1], KEYS[2 * i]
   local value, failure = readString(lock)
+  failure = failure or refusesWrites(lock)
   if failure then
     replies[i + 2] = { 'error', failure }
   elseif not value then

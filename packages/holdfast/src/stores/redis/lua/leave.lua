@@ -1,6 +1,6 @@
 -- Takes a process out of many queues. Where the lock is free, the next waiter is woken: it may have been our turn.
 -- KEYS: per item: lock, queue
--- ARGV: call, process, wake channel prefix
+-- ARGV: call, process, wake channel prefix ({} before it: in a cluster)
 -- Reply: server ms, call, then per item an array: left | error MESSAGE
 --- @include shared/now
 --- @include shared/queue

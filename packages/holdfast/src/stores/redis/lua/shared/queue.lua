@@ -76,6 +76,24 @@ local function firstWaiter(queue, process, unwokenOnly)
   end
 end
 
+-- What the channels of processes begin with.
+local function processChannels(channel)
+  return string.sub(channel, 1, 2) == '{}' and string.sub(channel, 3) or channel
+end
+
+-- Tells a waiter something. In a cluster ({} before the channels' prefix) over its sharded channel for this name, beside the
+-- queue; where it does not hear that, or the server has none, over the waiter's own channel, which all nodes pass on.
+local function tell(channel, queue, waiter, message)
+  if channel ~= processChannels(channel) then
+    local sharded = string.sub(queue, 1, -6) .. 'free:' .. waiter
+    local heard = redis.pcall('SPUBLISH', sharded, message)
+    if type(heard) == 'number' and heard > 0 then
+      return
+    end
+  end
+  redis.call('PUBLISH', processChannels(channel) .. waiter, message)
+end
+
 -- Wakes the first living waiter of another process; true when there was one. Wake-ups are hints: an error is not ours.
 local function wakeNext(queue, process, channel, lock)
   local ok, woken = pcall(function()
@@ -85,7 +103,7 @@ local function wakeNext(queue, process, channel, lock)
     end
     local beat = readBeat(queue, waiter)
     writeBeat(queue, waiter, beat, 1)
-    redis.call('PUBLISH', channel .. waiter, 'free ' .. lock)
+    tell(channel, queue, waiter, 'free ' .. lock)
     return true
   end)
   return ok and woken

@@ -1,0 +1,2 @@
+export { quorumStore } from './quorum-store.ts'
+export type { QuorumOptions } from './options.ts'
