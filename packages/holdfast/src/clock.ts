@@ -3,6 +3,11 @@ import { randomBytes } from 'node:crypto'
 /** A timer that was set with {@link Clock.setTimer}. Cancelling it twice, or after it ran, does nothing. */
 export interface Timer {
   cancel(): void
+  /**
+   * Whether the process stays alive for it, changed after it was set. A clock need not offer this: what could be kept for
+   * later is then cancelled, and set anew.
+   */
+  setKeepAlive?(needed: boolean): void
 }
 
 /**
@@ -47,20 +52,54 @@ export function millisecondsUntil(deadline: Instant, clock: Clock): number {
   return Math.min(deadline.monotonic - clock.monotonic(), deadline.wall - clock.wall())
 }
 
+/** The same for who has just read both clocks. */
+export function millisecondsFrom(now: Instant, deadline: Instant): number {
+  return Math.min(deadline.monotonic - now.monotonic, deadline.wall - now.wall)
+}
+
 /** The instant `ms` after `instant`. */
 export function after(instant: Instant, ms: number): Instant {
   return { monotonic: instant.monotonic + ms, wall: instant.wall + ms }
+}
+
+/**
+ * Calls `run` when the monotonic clock says `at` or later; the process stays alive for it. A timer alone may come a little early, and
+ * then what is due at that time has not been called yet.
+ */
+export function notBefore(clock: Clock, at: number, run: () => void): Timer {
+  const look = (): Timer => {
+    const left = Math.max(0, Math.ceil(at - clock.monotonic()))
+    return clock.setTimer(() => (clock.monotonic() < at ? (timer = look()) : run()), left, {
+      keepAlive: true,
+    })
+  }
+  let timer = look()
+  return { cancel: () => timer.cancel() }
+}
+
+class SystemTimer implements Timer {
+  readonly #timeout: NodeJS.Timeout
+
+  constructor(run: () => void, ms: number, keepAlive: boolean) {
+    this.#timeout = setTimeout(run, ms)
+    if (!keepAlive) this.#timeout.unref()
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout)
+  }
+
+  setKeepAlive(needed: boolean): void {
+    if (needed) this.#timeout.ref()
+    else this.#timeout.unref()
+  }
 }
 
 /** The machine's own clocks and timers. */
 export const systemClock: Clock = {
   monotonic: () => performance.now(),
   wall: () => Date.now(),
-  setTimer(run, ms, options) {
-    const timer = setTimeout(run, ms)
-    if (options?.keepAlive !== true) timer.unref()
-    return { cancel: () => clearTimeout(timer) }
-  },
+  setTimer: (run, ms, options) => new SystemTimer(run, ms, options?.keepAlive === true),
   endOfTurn: (run) => {
     setImmediate(run)
   },

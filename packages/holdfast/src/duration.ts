@@ -34,10 +34,18 @@ export function parseDuration(value: unknown, option: string, bounds: DurationBo
   return ms
 }
 
+/** What was read already: an option is mostly the same text at every call. Bounded. */
+const readBefore = new Map<string, number>()
+const MOST_READ_BEFORE = 100
+
 function fromText(text: string): number | null {
+  const known = readBefore.get(text)
+  if (known !== undefined) return known
   const match = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text)
   if (match === null) return null
-  return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS]
+  const ms = Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS]
+  if (readBefore.size < MOST_READ_BEFORE) readBefore.set(text, ms)
+  return ms
 }
 
 /** Writes milliseconds as a person would, in the largest unit that leaves a whole number: `90000` as `'90s'`. */

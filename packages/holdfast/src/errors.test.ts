@@ -6,10 +6,12 @@ import {
   isHoldfastError,
   LockLostError,
   LockTimeoutError,
-  show,
+  RateLimitedError,
+  SlotLostError,
   StoreRefusedError,
   StoreUnavailableError,
 } from './errors.ts'
+import { show } from './show.ts'
 
 const all = [
   new InvalidArgumentError('ttl', 0, { problem: 'is too short', remedy: 'Give more.' }),
@@ -18,7 +20,23 @@ const all = [
   new ClosedError(),
   new StoreUnavailableError('down', 'unknown', new Error('reset')),
   new StoreRefusedError('full', { retryable: true, outcome: 'not-done', reason: 'OOM' }),
+  new RateLimitedError('api', 'u', 'queue-full', null),
+  new SlotLostError('api', 'u', 'missing'),
 ]
+
+describe('secrets', () => {
+  test.each([
+    ['postgres://u:hunter2@h/db', '"postgres://u:…@h/db"'],
+    [{ url: 'redis://:hunter2@h:6379', db: 1 }, '{"url":"redis://:…@h:6379","db":1}'],
+    [{ host: 'h', password: 'hunter2' }, '{"host":"h","password":"…"}'],
+    [{ options: { authToken: 'hunter2', apiKey: 'hunter2' } }, '{"options":{"authToken":"…","apiKey":"…"}}'],
+  ])('are not shown in errors (%o)', (value, shown) => {
+    expect(show(value)).toBe(shown)
+    const error = new InvalidArgumentError('store', value, { problem: 'is odd', remedy: 'Do not.' })
+    expect(error.message).not.toContain('hunter2')
+    expect(JSON.stringify(error)).not.toContain('hunter2')
+  })
+})
 
 describe('errors', () => {
   test.each(all.map((error) => [error.name, error] as const))(
@@ -46,6 +64,8 @@ describe('errors', () => {
       ClosedError,
       StoreUnavailableError,
       StoreRefusedError,
+      RateLimitedError,
+      SlotLostError,
     ]
     expect(all.map((error) => classes.filter((one) => error instanceof one))).toEqual(
       classes.map((one) => [one]),
@@ -132,6 +152,16 @@ describe('errors', () => {
 })
 
 describe('values in messages', () => {
+  /** As a mock of some object, which throws at whatever it is asked. */
+  const trap = new Proxy(
+    {},
+    {
+      get: () => {
+        throw new Error('a trap')
+      },
+    },
+  )
+
   const circular: Record<string, unknown> = {}
   circular['self'] = circular
   const hostile = {
@@ -150,6 +180,7 @@ describe('values in messages', () => {
     [circular, '[object Object]'],
     [hostile, '[object Object]'],
     [{ toJSON: () => undefined }, '[object Object]'],
+    [trap, 'an object'],
     [{ big: 1n }, '[object Object]'],
     [
       function work() {
@@ -163,6 +194,11 @@ describe('values in messages', () => {
 
   test('long ones are cut', () => {
     expect(show('x'.repeat(10_000))).toHaveLength(118)
+    class Redis {
+      options = { host: 'h', user: 'u' }
+    }
+    expect(show(new Redis())).toBe('an object of Redis')
+    expect(show(new Date(0))).toBe('"1970-01-01T00:00:00.000Z"')
     expect(show({ text: 'x'.repeat(10_000) }).endsWith('…')).toBe(true)
   })
 })

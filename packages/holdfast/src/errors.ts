@@ -1,9 +1,26 @@
+import type { Decision } from './limit/decision.ts'
+import type { Shortfall } from './store/shortfall.ts'
+import { show } from './show.ts'
+
 /** Why a held lock is lost. */
 export type LossReason = 'expired' | 'taken' | 'missing' | 'unreachable' | 'max-hold' | 'forced'
 
 /** The code of every error of this library: the class's name without `Error`, in capitals. */
 export type ErrorCode =
-  'INVALID_ARGUMENT' | 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'CLOSED' | 'STORE_UNAVAILABLE' | 'STORE_REFUSED'
+  | 'INVALID_ARGUMENT'
+  | 'LOCK_TIMEOUT'
+  | 'LOCK_LOST'
+  | 'CLOSED'
+  | 'STORE_UNAVAILABLE'
+  | 'STORE_REFUSED'
+  | 'QUORUM_IMPOSSIBLE'
+  | 'NOT_ACKNOWLEDGED'
+  | 'RATE_LIMITED'
+  | 'SLOT_LOST'
+  | 'STALE_FENCE'
+  | 'IDEMPOTENCY_IN_PROGRESS'
+  | 'IDEMPOTENCY_MISMATCH'
+  | 'OUTCOME_UNKNOWN'
 
 const BRAND = Symbol.for('holdfast.error')
 
@@ -160,18 +177,256 @@ export class StoreRefusedError extends HoldfastError {
   }
 }
 
-/** Writes a value for an error message: short, on one line, never throwing. */
-export function show(value: unknown): string {
-  let text: string
-  try {
-    if (typeof value === 'string') text = JSON.stringify(value)
-    else if (typeof value === 'bigint') text = `${value}n`
-    else if (typeof value === 'function') text = `function ${value.name}`
-    else if (typeof value === 'object' && value !== null)
-      text = JSON.stringify(value) ?? Object.prototype.toString.call(value)
-    else text = String(value)
-  } catch {
-    text = Object.prototype.toString.call(value)
+/** How one node of a quorum failed. */
+export interface NodeFailure {
+  /** Its place in the list that `quorumStore` was given, from 0. */
+  readonly node: number
+  /** The server's own code (`READONLY`) or a word of ours (`connection`, `silent`). */
+  readonly reason: string
+}
+
+/**
+ * So many nodes of a quorum refused, were down or did not answer in time that a majority was impossible. What single nodes had
+ * granted is given back, in the background.
+ */
+export class QuorumImpossibleError extends HoldfastError {
+  static override readonly code = 'QUORUM_IMPOSSIBLE'
+  override readonly name = 'QuorumImpossibleError'
+  /** The nodes that failed, and how. */
+  readonly nodes: readonly NodeFailure[]
+
+  constructor(
+    message: string,
+    parts: { retryable: boolean; outcome: 'not-done' | 'unknown'; nodes: readonly NodeFailure[] },
+  ) {
+    const { retryable, outcome, nodes } = parts
+    super('QUORUM_IMPOSSIBLE', message, { retryable, outcome, details: { nodes } })
+    this.nodes = nodes
   }
-  return text.length > 120 ? `${text.slice(0, 117)}…` : text
+}
+
+/**
+ * Too few replicas had a grant in time (`acknowledge` of `redisStore`). An acquire is undone, in the background; an extension counts
+ * for nothing with us, and may stand on the primary: `outcome` is `'unknown'` for both.
+ */
+export class NotAcknowledgedError extends HoldfastError {
+  static override readonly code = 'NOT_ACKNOWLEDGED'
+  override readonly name = 'NotAcknowledgedError'
+
+  constructor(message: string, shortfall: Shortfall) {
+    super('NOT_ACKNOWLEDGED', message, { retryable: true, outcome: 'unknown', details: { ...shortfall } })
+  }
+}
+
+/** What a guard refused. */
+export interface StaleFence {
+  readonly resource: string
+  /** The fence that was refused. */
+  readonly fence: bigint
+  /** The fence that the resource has accepted. */
+  readonly accepted: bigint
+}
+
+/**
+ * A resource refused a write: it has accepted a higher fence, so another holder was granted the lock since. Or it takes
+ * each fence once, and has had this one. Nothing was written; whatever else the transaction did should be rolled back.
+ */
+export class StaleFenceError extends HoldfastError {
+  static override readonly code = 'STALE_FENCE'
+  override readonly name = 'StaleFenceError'
+  /** The resource, as the caller named it. */
+  readonly resource: string
+  /** The fence that was refused. */
+  readonly fence: bigint
+  /** The fence that the resource has accepted; the same as `fence` where each is taken once. */
+  readonly accepted: bigint
+
+  constructor({ resource, fence, accepted }: StaleFence) {
+    const why =
+      accepted === fence
+        ? 'it takes each fence once, and this one has written already'
+        : `it has accepted ${accepted}, so another holder was granted the lock since`
+    super(
+      'STALE_FENCE',
+      `${show(resource)} refuses the fence ${fence}: ${why}. Roll back, and take the lock anew.`,
+      {
+        retryable: false,
+        outcome: 'not-done',
+        details: { resource, fence: String(fence), accepted: String(accepted) },
+      },
+    )
+    this.resource = resource
+    this.fence = fence
+    this.accepted = accepted
+  }
+}
+
+/** Why a call that needs capacity did not get it. */
+export type RateLimitedReason = 'denied' | 'timeout' | 'never' | 'queue-full'
+
+/**
+ * A limiter had no room: `waitFor`, `run` and a reservation reject with it, `take` never does. Nothing was counted for the
+ * call. Not a failure of the store: that is a StoreUnavailableError or a StoreRefusedError.
+ */
+export class RateLimitedError extends HoldfastError {
+  static override readonly code = 'RATE_LIMITED'
+  override readonly name = 'RateLimitedError'
+  /**
+   * `'denied'`: the call did not wait. `'timeout'`: room comes only after its wait. `'never'`: the cost is above the capacity.
+   * `'queue-full'`: too many calls wait for this subject already.
+   */
+  readonly reason: RateLimitedReason
+  /** The last denial that was seen; `null` when the call never got to ask. */
+  readonly decision: Decision | null
+  /** Milliseconds after which the same cost passes, as far as that is known. */
+  readonly retryAfter: number | null
+
+  constructor(limiter: string, subject: string, reason: RateLimitedReason, decision: Decision | null) {
+    const retryAfter = reason === 'never' ? null : (decision?.retryAfter ?? null)
+    const policy = decision?.policy ?? null
+    super('RATE_LIMITED', limitedMessage(`${show(limiter)} for ${show(subject)}`, reason, decision), {
+      retryable: reason !== 'never',
+      outcome: 'not-done',
+      details: { limiter, subject, reason, policy, retryAfter },
+    })
+    this.reason = reason
+    this.decision = decision
+    this.retryAfter = retryAfter
+  }
+}
+
+function limitedMessage(limit: string, reason: RateLimitedReason, decision: Decision | null): string {
+  const what = `The limit ${limit}`
+  if (reason === 'queue-full')
+    return `${what} has as many waiting calls as maxWaiting allows. Come back later.`
+  const by = decision === null ? '' : ` (policy ${show(decision.policy)})`
+  if (reason === 'never') {
+    const most = decision === null ? '' : ` of ${decision.limit}`
+    return `${what} can never admit this cost: it is above the capacity${most}${by}. Ask for less at a time.`
+  }
+  const retryAfter = decision?.retryAfter ?? null
+  const when = retryAfter === null ? '' : ` Room comes after ${retryAfter} ms.`
+  return `${what} has no room${reason === 'timeout' ? ' within the wait' : ''}${by}.${when}`
+}
+
+/** Why a slot of a concurrency limit is lost. */
+export type SlotLossReason = 'missing' | 'expired' | 'unreachable'
+
+const SLOT_LOSS_MEANING: Record<SlotLossReason, string> = {
+  missing: 'it is no longer on the store (reset, flushed or evicted)',
+  expired: 'its lease was over before it could be renewed',
+  unreachable: 'the store did not answer a renewal before its lease was over',
+}
+
+/** A slot of a concurrency limit is lost: another may work in its place. The reason of the slot's aborted signal. */
+export class SlotLostError extends HoldfastError {
+  static override readonly code = 'SLOT_LOST'
+  override readonly name = 'SlotLostError'
+  readonly reason: SlotLossReason
+
+  constructor(limiter: string, subject: string, reason: SlotLossReason) {
+    const slot = `The slot of ${show(limiter)} for ${show(subject)}`
+    super('SLOT_LOST', `${slot} is lost: ${SLOT_LOSS_MEANING[reason]}.`, {
+      retryable: true,
+      outcome: 'not-done',
+      details: { limiter, subject, reason },
+    })
+    this.reason = reason
+  }
+}
+
+/** Which run an error about idempotency speaks of. */
+export interface OnceKey {
+  readonly idempotency: string
+  readonly scope: string
+  readonly key: string
+}
+
+/** The key's work is being run by another call. It did not run for this one. */
+export class IdempotencyInProgressError extends HoldfastError {
+  static override readonly code = 'IDEMPOTENCY_IN_PROGRESS'
+  override readonly name = 'IdempotencyInProgressError'
+  /** Milliseconds after which it is worth asking again; the other may take longer. */
+  readonly retryAfter: number
+
+  constructor(about: OnceKey, retryAfter: number) {
+    const what = `${onceText(about)} is being run by another call`
+    super(
+      'IDEMPOTENCY_IN_PROGRESS',
+      `${what}. Ask again after ${retryAfter} ms, or wait longer by \`wait\`.`,
+      {
+        retryable: true,
+        outcome: 'not-done',
+        details: { ...about, retryAfter },
+      },
+    )
+    this.retryAfter = retryAfter
+  }
+}
+
+/** The key was used before with another payload: its fingerprint is another one. The work did not run for this call. */
+export class IdempotencyMismatchError extends HoldfastError {
+  static override readonly code = 'IDEMPOTENCY_MISMATCH'
+  override readonly name = 'IdempotencyMismatchError'
+
+  constructor(about: OnceKey) {
+    const problem = `${onceText(about)} was used before with another payload`
+    super('IDEMPOTENCY_MISMATCH', `${problem}. Give another payload a key of its own.`, {
+      retryable: false,
+      outcome: 'not-done',
+      details: { ...about },
+    })
+  }
+}
+
+/** Why nobody can say what a run came to, or why its outcome cannot be replayed. */
+export type OutcomeUnknownReason =
+  'abandoned' | 'taken' | 'missing' | 'expired' | 'unreachable' | 'too-large' | 'codec' | 'closed'
+
+const UNKNOWN_MEANING: Record<OutcomeUnknownReason, string> = {
+  abandoned: 'its runner died or was cut off, and what it did nobody knows. Find out, and decide by settle()',
+  taken: 'the run lost its key, and another run or a settlement stands there',
+  missing: 'the record of the run is no longer on the store (flushed or evicted)',
+  expired: 'the lease of the run was over before it could be renewed',
+  unreachable: 'the store did not answer in time; the outcome may not be stored',
+  'too-large': 'the work was done, but its outcome is larger than maxBytes and cannot be replayed',
+  codec: 'the work was done, but the codec (or isFinal) failed on its outcome, which cannot be replayed',
+  closed: 'the Holdfast instance was closed while the work ran; the outcome is not stored',
+}
+
+/**
+ * What a run came to is not known, or cannot be replayed. For a repeat: the work did not run again. For the run itself: the
+ * work ended, see `work`, but its outcome is not what repeats will see. Also the reason of a run's aborted signal.
+ */
+export class OutcomeUnknownError extends HoldfastError {
+  static override readonly code = 'OUTCOME_UNKNOWN'
+  override readonly name = 'OutcomeUnknownError'
+  /**
+   * `'abandoned'`: the runner died. `'taken'`, `'missing'`, `'expired'`, `'unreachable'`: this run lost its key, or could not
+   * store its outcome. `'too-large'`, `'codec'`: the outcome could not be stored or read. `'closed'`: by `hf.close()`.
+   */
+  readonly reason: OutcomeUnknownReason
+  /** What the work returned or threw, when this call ran it. */
+  readonly work: WorkOutcome | null
+
+  constructor(
+    about: OnceKey,
+    reason: OutcomeUnknownReason,
+    parts: { readonly work?: WorkOutcome | null; readonly cause?: unknown } = {},
+  ) {
+    const { work = null, cause } = parts
+    const ended = work === null ? '' : ' Look at `work` for what the work returned or threw.'
+    super('OUTCOME_UNKNOWN', `${onceText(about)}: ${UNKNOWN_MEANING[reason]}.${ended}`, {
+      retryable: false,
+      outcome: 'unknown',
+      details: { ...about, reason },
+      cause,
+    })
+    this.reason = reason
+    this.work = work
+  }
+}
+
+function onceText({ idempotency, scope, key }: OnceKey): string {
+  return `The key ${show(key)} of ${show(idempotency)} in the scope ${show(scope)}`
 }

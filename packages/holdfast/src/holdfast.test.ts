@@ -44,6 +44,7 @@ describe('createHoldfast', () => {
     ['closeOn', null],
     ['traceId', 'id'],
     ['traceId', null],
+    ['traceId', async () => 'id'],
     ['store', {}],
     ['store', null],
     ['store', 'redis://localhost'],
@@ -130,6 +131,28 @@ describe('createHoldfast', () => {
     await Promise.all([one.close(), two.close()])
   })
 
+  test.each<[string, () => Promise<void>]>([
+    ['never ends', () => new Promise(() => undefined)],
+    ['fails', () => Promise.reject(new Error('of the store'))],
+    [
+      'throws',
+      () => {
+        throw new Error('of the store')
+      },
+    ],
+  ])('closing settles within two budgets, and does not reject, when the store %s', async (_, close) => {
+    const clock = new VirtualClock()
+    const memory = memoryStore()
+    const store: Store = { ...memory, open: (context) => ({ ...memory.open(context), close }) }
+    const hf = createHoldfast({ store, clock, budget: 300 })
+    let closed = false
+    const closing = hf.close().then(() => (closed = true))
+    await clock.advance(600)
+    expect(closed).toBe(true)
+    await closing
+    expect(clock.pendingTimers).toBe(0)
+  })
+
   test('uses the clock and the randomness that it was given, and no other', async () => {
     const owners: string[] = []
     for (let i = 0; i < 2; i += 1) {
@@ -162,6 +185,7 @@ describe('the trace id', () => {
   })
 
   test('that fails does not keep a lock from being taken', async () => {
+    expect(await valueOf(() => Promise.reject(new Error('no span')))).toBeNull()
     expect(
       await valueOf(() => {
         throw new Error('no span')

@@ -1,16 +1,29 @@
+import { answered } from './answered.ts'
+import { checkStore as examine } from './check/check.ts'
+import type { CheckReport } from './check/report.ts'
 import { systemClock, systemRandomness, type Clock, type Randomness } from './clock.ts'
 import { bounds, defaults } from './defaults.ts'
 import { parseDuration, type Duration } from './duration.ts'
 import { InvalidArgumentError } from './errors.ts'
+import { kindOf } from './show.ts'
+import { Idempotency } from './idempotency/idempotency.ts'
+import { OnceEngine } from './idempotency/once-engine.ts'
+import type { IdempotencyOptions } from './idempotency/options.ts'
+import { LimitEngine } from './limit/limit-engine.ts'
+import { Limiter } from './limit/limiter.ts'
+import type { LimiterOptions } from './limit/options.ts'
 import { LockEngine } from './lock/engine.ts'
 import { forceRelease, inspectLock, type ForceReleaseResult, type LockInfo } from './lock/inspection.ts'
 import { Lock } from './lock/lock.ts'
+import { LockAll } from './lock/lock-all.ts'
+import type { LockAllOptions } from './lock/lock-all-options.ts'
 import { checkKey, type LockOptions } from './lock/options.ts'
 import { Reentry } from './lock/reentry.ts'
 import { checkPrefix, lockAddresses, type LockAddress } from './name.ts'
-import { checkBoolean, checkFunction, checkMethods, checkOptions } from './options.ts'
+import { checkBoolean, checkMethods, checkOptions, checkSyncFunction } from './options.ts'
 import { checkSignals, closeOnSignals } from './signals.ts'
-import type { OpenStore, Store, StoreTraits } from './store/contract.ts'
+import type { OpenStore, Primitive, Store, StoreTraits } from './store/contract.ts'
+import type { Policy } from './store/limit/policy.ts'
 import { memoryStore } from './stores/memory/index.ts'
 
 /** What {@link createHoldfast} takes. */
@@ -33,6 +46,10 @@ export interface HoldfastOptions {
   randomness?: Randomness
 }
 
+/** What {@link Holdfast.check} uses for its own. */
+const PROBE = 'holdfast-check'
+const PROBE_CHARACTERS = 22
+
 const OPTIONS = ['store', 'prefix', 'alsoPrefix', 'budget', 'closeOn', 'traceId', 'clock', 'randomness']
 
 /**
@@ -50,7 +67,13 @@ export class Holdfast implements AsyncDisposable {
   readonly traits: StoreTraits
   readonly #store: OpenStore
   readonly #engine: LockEngine
+  readonly #limits: LimitEngine
+  readonly #once: OnceEngine
   readonly #reentry = new Reentry()
+  readonly #kind: string
+  readonly #clock: Clock
+  readonly #randomness: Randomness
+  readonly #budget: number
   readonly #prefixes: readonly [string, ...string[]]
   readonly #stopListening: () => void
   #closing: Promise<void> | null = null
@@ -59,26 +82,36 @@ export class Holdfast implements AsyncDisposable {
   constructor(options: HoldfastOptions) {
     checkOptions(options, OPTIONS, 'createHoldfast')
     const { clock = systemClock, randomness = systemRandomness, traceId, closeOn = [] } = options
+    const { prefix = defaults.prefix } = options
     const { budget: wish = defaults.budget } = options
     const budget = parseDuration(wish, 'budget', { min: bounds.minBudget, max: bounds.maxBudget })
     checkMethods(clock, ['monotonic', 'wall', 'setTimer', 'endOfTurn'], 'clock')
     checkMethods(randomness, ['fraction', 'id'], 'randomness')
     if (traceId !== undefined)
-      checkFunction(traceId, 'traceId', '() => trace.getActiveSpan()?.spanContext().traceId')
+      checkSyncFunction(traceId, 'traceId', '() => trace.getActiveSpan()?.spanContext().traceId')
     this.#prefixes = checkPrefixes(options)
     const signals = checkSignals(closeOn)
     const store = options.store === undefined ? memoryStoreSaidAloud() : checkStore(options.store)
     this.traits = store.traits
+    this.#kind = store.kind
+    this.#clock = clock
+    this.#randomness = randomness
+    this.#budget = budget
     this.#store = store.open({ clock, randomness, prefixes: this.#prefixes })
     this.#engine = new LockEngine({
       store: this.#store.locks,
       storeKind: store.kind,
       canWake: store.traits.wake === 'push',
+      fences: store.traits.fences,
+      leaseClock: store.traits.clock,
       clock,
       randomness,
       budget,
       traceId: traceId ?? null,
     })
+    const common = { storeKind: store.kind, clock, randomness, prefix, budget }
+    this.#limits = new LimitEngine({ ...common, store: this.#store.limits })
+    this.#once = new OnceEngine({ ...common, store: this.#store.once })
     this.#stopListening = closeOnSignals(signals, () => this.close())
   }
 
@@ -89,6 +122,53 @@ export class Holdfast implements AsyncDisposable {
    */
   lock(name: string, options?: LockOptions): Lock {
     return new Lock({ engine: this.#engine, reentry: this.#reentry, prefixes: this.#prefixes }, name, options)
+  }
+
+  /**
+   * Several exclusive locks at once: all of them or none, in an order in which nobody waits for each other. Makes no round trip.
+   *
+   * @throws InvalidArgumentError that names option, value and remedy; for no names, too many, or one that is there twice
+   */
+  lockAll(names: readonly string[], options?: LockAllOptions): LockAll {
+    return new LockAll(
+      { engine: this.#engine, reentry: this.#reentry, prefixes: this.#prefixes },
+      names,
+      options,
+    )
+  }
+
+  /**
+   * Limits by subject, under one policy or several that are decided together: all admit and count a call, or none counts it.
+   * Makes no round trip. Limiters of one name share their state, so it may be called again for every request. Not doubled
+   * under `alsoPrefix`: while a prefix changes, old and new code count apart.
+   *
+   * @throws InvalidArgumentError that names option, value and remedy; also when there is a limiter of this name with other
+   *   policies
+   */
+  limiter(name: string, policies: Policy | readonly Policy[], options?: LimiterOptions): Limiter {
+    this.#assertHas('limits')
+    return new Limiter(this.#limits, name, policies, options)
+  }
+
+  /**
+   * Work that is done once for each key, and whose outcome is replayed to repeats. Makes no round trip. All of one name share
+   * their keys, so it may be called again for every request. Not doubled under `alsoPrefix`: while a prefix changes, old and new
+   * code know nothing of each other's keys.
+   *
+   * @throws InvalidArgumentError that names option, value and remedy
+   */
+  idempotency(name: string, options?: IdempotencyOptions): Idempotency {
+    this.#assertHas('idempotency')
+    return new Idempotency(this.#once, name, options)
+  }
+
+  /** @throws InvalidArgumentError when the store has no such thing */
+  #assertHas(what: Primitive): void {
+    if (this.#store.lacks?.includes(what) !== true) return
+    throw new InvalidArgumentError('store', this.#kind, {
+      problem: `has no ${what}`,
+      remedy: `For ${what} make another instance, with a store on one server or in a database.`,
+    })
   }
 
   /**
@@ -120,8 +200,38 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Ends it: waiting calls reject with ClosedError, held locks are given back (with `release: false` they stay until they
-   * expire) and their signals abort, what is being tidied up is finished. Settles within two budgets, and never rejects.
+   * Looks for what would break the promises: uses a lock, a limit and an idempotency key of its own, and reads what the server
+   * says of itself (eviction, persistence, replicas, version, clock). For a start-up or a readiness probe: refuse to start when
+   * it is not `ok`. Changes nothing that anybody else uses. About six round trips; settles within two budgets.
+   *
+   * @returns what was seen, what it means and how to mend it, the worst first; and what the client's user needs (`rights`). A
+   *   server that cannot be reached is a finding, not an error
+   * @throws ClosedError
+   */
+  async check(): Promise<CheckReport> {
+    this.#engine.assertOpen()
+    const probe = this.#randomness.id(PROBE_CHARACTERS)
+    const policy = { kind: 'fixed-window', name: PROBE, limit: 1, per: 1_000 } as const
+    // Short, so that no store refuses it for its length.
+    const lock = this.lock(`${PROBE}-${probe}`, { ttl: 1_000, renew: false })
+    return examine({
+      kind: this.#kind,
+      traits: this.traits,
+      store: this.#store,
+      clock: this.#clock,
+      budget: this.#budget,
+      trials: {
+        locks: async () => (await lock.tryAcquire())?.release(),
+        limits: () => this.limiter(PROBE, policy, { budget: this.#budget }).take(probe),
+        idempotency: () => this.idempotency(PROBE).inspect({ key: probe, scope: 'global' }),
+      },
+    })
+  }
+
+  /**
+   * Ends it: waiting calls reject with ClosedError, held locks and slots are given back (with `release: false` they stay until
+   * they expire) and the locks' signals abort, what is being tidied up is finished. The signals of idempotent runs abort as well, and
+   * the outcomes of those that end in time are stored. Settles within two budgets, and never rejects.
    * The client or database that the store was made with stays open.
    */
   async close(options: { release?: boolean } = {}): Promise<void> {
@@ -136,8 +246,11 @@ export class Holdfast implements AsyncDisposable {
   }
 
   async #close(release: boolean): Promise<void> {
-    await this.#engine.close({ release })
-    await this.#store.close()
+    const end = this.#clock.monotonic() + 2 * this.#budget
+    await Promise.all([this.#engine.close({ release }), this.#limits.close({ release }), this.#once.close()])
+    // A connection of the store's own may wait for ever for a server that stands still.
+    const closed = async (): Promise<void> => this.#store.close()
+    await answered(closed(), this.#clock, end)
     // Not before: a signal that came meanwhile would end the process in the midst of it.
     this.#stopListening()
   }
@@ -168,7 +281,7 @@ function checkPrefixes({
 function checkStore(store: unknown): Store {
   if (typeof store === 'object' && store !== null && 'open' in store && typeof store.open === 'function')
     return store as Store
-  throw new InvalidArgumentError('store', store, {
+  throw new InvalidArgumentError('store', kindOf(store), {
     problem: 'is not a store',
     remedy:
       'Give redisStore(client), sqliteStore(database) or memoryStore(); a client itself is not a store.',

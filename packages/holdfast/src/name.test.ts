@@ -187,6 +187,7 @@ describe('addresses', () => {
     expect(lockAddress('holdfast:v1', 'order:pay:123')).toEqual({
       name: 'order:pay:123',
       prefix: 'holdfast:v1',
+      exactKey: null,
       key: 'holdfast:v1:{order:pay:123}:lock',
       queueKey: 'holdfast:v1:{order:pay:123}:queue',
       fenceKey: 'holdfast:v1:fence',

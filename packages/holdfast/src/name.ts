@@ -17,6 +17,13 @@ const SHORTENED_END_BYTES = 44
 const UNSAFE = /[{}|%\u0000-\u001f\u007f-\u009f\s]/gu
 const UNSAFE_ONCE = new RegExp(UNSAFE.source, 'u')
 
+/** What to do about an empty part that is no lock's name. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  subject: "Give who or what is limited, as a user's id or an address.",
+  scope: "Give whose key it is, as a user's or tenant's id.",
+  key: 'Give the key that the caller sent for this one effect.',
+}
+
 /**
  * Encodes one part of a name for use in a key: unsafe characters as percent-encoded UTF-8, and a part of more than 512 bytes
  * as its first 448, a `~` and the base64url SHA-256 of the whole. Two parts never have one encoding: a short one that is
@@ -34,7 +41,7 @@ export function encodePart(part: unknown, option: string): string {
   if (part === '') {
     throw new InvalidArgumentError(option, part, {
       problem: 'is empty',
-      remedy: "Give a name that says what is protected, as 'order:pay:123'.",
+      remedy: EXAMPLES[option] ?? "Give a name that says what is protected, as 'order:pay:123'.",
     })
   }
   if (!part.isWellFormed()) {
@@ -99,6 +106,8 @@ export interface LockAddress {
   /** The name as the caller gave it. */
   readonly name: string
   readonly prefix: string
+  /** The key that the caller chose for it; `null` when it has its key by its name. */
+  readonly exactKey: string | null
   /** The key of the lock itself. */
   readonly key: string
   /** The key of those who wait for it. */
@@ -109,10 +118,12 @@ export interface LockAddress {
 
 /** The addresses of a lock, one under each prefix. An exact key is the same under all of them, and its address is the last. */
 export function lockAddresses(
-  prefixes: readonly string[],
+  prefixes: readonly [string, ...string[]],
   name: string,
   exactKey?: string,
 ): readonly LockAddress[] {
+  const [only, ...more] = prefixes
+  if (more.length === 0) return [lockAddress(only, name, exactKey)]
   const used = exactKey === undefined ? prefixes : prefixes.slice(-1)
   return used.map((prefix) => lockAddress(prefix, name, exactKey))
 }
@@ -125,8 +136,25 @@ export function lockAddress(prefix: string, name: string, exactKey?: string): Lo
   return {
     name,
     prefix,
+    exactKey: exactKey ?? null,
     key: exactKey ?? `${side}:lock`,
     queueKey: `${side}:queue`,
     fenceKey: `${prefix}:fence`,
   }
+}
+
+/** Where the usage of one subject of a limiter lies. All its keys share one slot of a cluster. */
+export interface LimitAddress {
+  /** The limiter's name and the subject as the caller gave them. */
+  readonly limiter: string
+  readonly subject: string
+  readonly prefix: string
+  /** What all keys of the subject begin with: `PREFIX:{LIMITER|SUBJECT}:limit`. */
+  readonly key: string
+}
+
+/** The address of a subject of a limiter. */
+export function limitAddress(prefix: string, limiter: string, subject: string): LimitAddress {
+  const key = `${prefix}:{${encodePart(limiter, 'name')}|${encodePart(subject, 'subject')}}:limit`
+  return { limiter, subject, prefix, key }
 }

@@ -44,7 +44,19 @@ describe('options', () => {
     expect(check({ ttl: 1, nope: undefined, alsoNope: 1 }).option).toBe('lock.nope')
   })
 
-  test.each([[null], [1], ['30s'], [true], [[]], [() => ({})]])('%j is no object of options', (options) => {
+  test.each([
+    [null],
+    [1],
+    ['30s'],
+    [true],
+    [[]],
+    [() => ({})],
+    // What was to be one of them, or was to be awaited, would go unnoticed: it has no names.
+    [AbortSignal.abort()],
+    [Promise.resolve({ ttl: 1 })],
+    [new Map([['ttl', 1]])],
+    [new Date(0)],
+  ])('%j is no object of options', (options) => {
     const refusal = check(options)
     expect(refusal.option).toBe('lock')
     expect(refusal.message).toContain('ttl, wait')

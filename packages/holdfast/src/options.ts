@@ -1,4 +1,10 @@
-import { InvalidArgumentError, show } from './errors.ts'
+import { InvalidArgumentError } from './errors.ts'
+import { show } from './show.ts'
+
+/** What objects of options call themselves: those of a class, too, and a module that exports each of them. */
+const PLAIN: ReadonlySet<string> = new Set(['[object Object]', '[object Module]'])
+
+const NONE = 'Leave it out: there are no options.'
 
 /**
  * Refuses options that do not exist, and says which one was probably meant.
@@ -8,20 +14,32 @@ import { InvalidArgumentError, show } from './errors.ts'
  */
 export function checkOptions(options: unknown, known: readonly string[], where: string): void {
   if (options === undefined) return
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  // A signal, a promise, a map or a list has none of these names, and what was meant by it would go unnoticed.
+  if (!PLAIN.has(Object.prototype.toString.call(options))) {
     throw new InvalidArgumentError(where, options, {
       problem: 'is not an object of options',
-      remedy: `Give an object with some of: ${known.join(', ')}.`,
+      remedy: known.length === 0 ? NONE : `Give an object with some of: ${known.join(', ')}.`,
     })
   }
-  for (const name of Object.keys(options)) {
+  const alternatives = known.length === 0 ? NONE : `There are: ${known.join(', ')}.`
+  for (const name of Object.keys(options as object)) {
     if (known.includes(name)) continue
     const nearest = nearestOf(name, known)
     throw new InvalidArgumentError(`${where}.${name}`, (options as Record<string, unknown>)[name], {
       problem: 'is set, but there is no such option',
-      remedy: nearest === null ? `There are: ${known.join(', ')}.` : `Did you mean ${show(nearest)}?`,
+      remedy: nearest === null ? alternatives : `Did you mean ${show(nearest)}?`,
     })
   }
+}
+
+/**
+ * Refuses options where there are none to be given: they would go unnoticed.
+ *
+ * @param given what a call was given beyond its parameters
+ * @throws InvalidArgumentError
+ */
+export function checkNoOptions(given: readonly unknown[], where: string): void {
+  for (const options of given) checkOptions(options, [], where)
 }
 
 /** @throws InvalidArgumentError when `value` is neither `true` nor `false` */
@@ -42,13 +60,28 @@ export function checkFunction(value: unknown, option: string, example: string): 
   })
 }
 
+/** @throws InvalidArgumentError when `value` is not a function, or one that cannot answer at once */
+export function checkSyncFunction(value: unknown, option: string, example: string): void {
+  checkFunction(value, option, example)
+  if (Object.prototype.toString.call(value) !== '[object AsyncFunction]') return
+  throw new InvalidArgumentError(option, value, {
+    problem: 'is an async function, and must answer at once',
+    remedy: `Give a function that is not async, as ${example}.`,
+  })
+}
+
 /** @throws InvalidArgumentError when `value` has not all of these methods */
-export function checkMethods(value: unknown, methods: readonly string[], option: string): void {
+export function checkMethods(
+  value: unknown,
+  methods: readonly string[],
+  option: string,
+  remedy = `Give an object with ${methods.join(', ')}, or leave it out.`,
+): void {
   const given = Object(value) as Record<string, unknown>
   if (methods.every((method) => typeof given[method] === 'function')) return
   throw new InvalidArgumentError(option, value, {
     problem: 'lacks some of its methods',
-    remedy: `Give an object with ${methods.join(', ')}, or leave it out.`,
+    remedy,
   })
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { InvalidArgumentError } from './errors.ts'
 import { checkSignals, closeOnSignals } from './signals.ts'
 
@@ -8,6 +8,7 @@ const kill = vi.spyOn(process, 'kill').mockImplementation(() => true)
 const stops: (() => void)[] = []
 
 beforeEach(() => kill.mockClear())
+afterAll(() => kill.mockRestore())
 
 afterEach(() => {
   for (const stop of stops.splice(0)) stop()

@@ -35,13 +35,19 @@ export function closeOnSignals(names: readonly NodeJS.Signals[], close: () => Pr
   }
 }
 
+/** These end or stop a process without its knowing. */
+const NEVER_HEARD: readonly string[] = ['SIGKILL', 'SIGSTOP']
+
 /** @throws InvalidArgumentError for something that is not a list of signals */
 export function checkSignals(signals: unknown): readonly NodeJS.Signals[] {
   const known =
-    Array.isArray(signals) && signals.every((name) => typeof name === 'string' && name in constants.signals)
+    Array.isArray(signals) &&
+    signals.every(
+      (name) => typeof name === 'string' && name in constants.signals && !NEVER_HEARD.includes(name),
+    )
   if (known) return [...new Set(signals as NodeJS.Signals[])]
   throw new InvalidArgumentError('closeOn', signals, {
-    problem: 'is not a list of signals',
+    problem: 'is not a list of signals that a process can hear',
     remedy: "Give names of signals, as ['SIGTERM'].",
   })
 }

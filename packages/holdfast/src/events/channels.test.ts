@@ -25,6 +25,18 @@ const names = [
   'holdfast:lock:foreign-release',
   'holdfast:lock:renew-failed',
   'holdfast:fence:leads-clock',
+  // Those of guards are told in their tests, on the databases.
+  'holdfast:fence:refused',
+  // Those of limits are told in the tests of limit/.
+  'holdfast:limit:decided',
+  'holdfast:limit:waited',
+  'holdfast:limit:store-state',
+  'holdfast:limit:slot-lost',
+  // That of runs is told in the tests of idempotency/.
+  'holdfast:once:outcome',
+  // These are told in the tests of failover, on servers that change, and of the clock watch.
+  'holdfast:store:epoch',
+  'holdfast:store:clock-jump',
   'holdfast:store:error',
 ] as const satisfies readonly HoldfastEventName[]
 
@@ -244,6 +256,7 @@ describe('a channel', () => {
     const publish = vi.spyOn(events.acquired, 'publish')
     await (await take()).release()
     expect(publish).not.toHaveBeenCalled()
+    publish.mockRestore()
     expect(told).toEqual([])
   })
 })

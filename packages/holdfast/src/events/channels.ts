@@ -1,5 +1,12 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { InvalidArgumentError, type LossReason } from '../errors.ts'
+import {
+  InvalidArgumentError,
+  type LossReason,
+  type OnceKey,
+  type OutcomeUnknownReason,
+  type SlotLossReason,
+} from '../errors.ts'
+import type { DecisionSource } from '../limit/decision.ts'
 import { checkFunction } from '../options.ts'
 
 /** What every event about a lock says. Names are payload and must not become labels of a metric. */
@@ -8,6 +15,25 @@ interface LockEvent {
   /** The key on the store. */
   readonly key: string
   readonly owner: string
+}
+
+/** How a call of `run` ended. */
+export type OnceOutcomeKind =
+  | 'ran'
+  | 'replayed'
+  | 'freed'
+  | 'in-progress'
+  | 'mismatch'
+  | 'unknown'
+  | 'unprotected'
+  | 'aborted'
+  | 'closed'
+  | 'failed'
+
+/** What every event about one subject of a limiter says. Subjects are payload and must not become labels of a metric. */
+interface LimitEvent {
+  readonly limiter: string
+  readonly subject: string
 }
 
 /** The events of the library: channel of `node:diagnostics_channel` → payload, which JSON can hold. */
@@ -24,7 +50,7 @@ export interface HoldfastEvents {
   }
   /** A holder was told that its lock is lost. Once per lease. */
   'holdfast:lock:lost': LockEvent & { fence: string; reason: LossReason; held: number; trace: string | null }
-  /** A lock was given back. `confirmed` is false when an earlier, unanswered release did it. */
+  /** A lock was given back. `confirmed` is false when an earlier, unanswered release did it, or it was handed on without asking the store. */
   'holdfast:lock:released': LockEvent & {
     fence: string
     held: number
@@ -45,6 +71,65 @@ export interface HoldfastEvents {
     leadMs: number
     level: 'second' | 'hour'
   }
+  /** A guard refused a write whose fence is stale. Fences in digits; `guard` is where the resource lies. */
+  'holdfast:fence:refused': {
+    guard: 'postgres' | 'mysql' | 'sqlite' | 'redis' | 'http'
+    resource: string
+    lock: string | null
+    fence: string
+    accepted: string
+  }
+  /** A limiter decided about a take, whoever decided. With `wouldDeny` it is in shadow mode and let the call through. */
+  'holdfast:limit:decided': LimitEvent & {
+    cost: number
+    allowed: boolean
+    wouldDeny: boolean
+    never: boolean
+    remaining: number
+    limit: number
+    retryAfter: number | null
+    policy: string
+    source: DecisionSource
+  }
+  /** A call stopped waiting for capacity, whatever the end. */
+  'holdfast:limit:waited': LimitEvent & {
+    cost: number
+    waited: number
+    outcome: 'allowed' | 'timeout' | 'never' | 'queue-full' | 'aborted' | 'closed' | 'failed'
+  }
+  /** The store stopped answering a limiter's decisions, or answers again. Once per change; `policy` is its `onStoreError`. */
+  'holdfast:limit:store-state': {
+    limiter: string
+    store: string
+    state: 'down' | 'up'
+    policy: 'throw' | 'deny' | 'allow' | 'local'
+    reason: string | null
+  }
+  /** The holder of a slot was told that it is lost. Once per slot. */
+  'holdfast:limit:slot-lost': LimitEvent & { reason: SlotLossReason; held: number }
+  /**
+   * A call of `run` ended. `ran`: its work ran, and its outcome is stored; `freed`: its work ran and failed, and the key is free;
+   * `unprotected`: its work ran without the store. Times in milliseconds.
+   */
+  'holdfast:once:outcome': OnceKey & {
+    outcome: OnceOutcomeKind
+    reason: OutcomeUnknownReason | null
+    attempt: number | null
+    took: number
+  }
+  /**
+   * Another server answers than before, or the same one was started anew; run ids and replication ids as in INFO. Whoever holds a lock asks
+   * at once whether it still stands.
+   */
+  'holdfast:store:epoch': {
+    store: string
+    server: string
+    previous: string
+    copies: string | null
+    previousCopies: string | null
+  }
+  /** The server's clock and ours moved apart by so many milliseconds since its last answer; positive: it was stepped forward. */
+  'holdfast:store:clock-jump': { store: string; jumpMs: number }
   /** The store failed or refused. */
   'holdfast:store:error': {
     store: string
@@ -79,6 +164,14 @@ export const events = {
   foreignRelease: open('holdfast:lock:foreign-release'),
   renewFailed: open('holdfast:lock:renew-failed'),
   fenceLeadsClock: open('holdfast:fence:leads-clock'),
+  fenceRefused: open('holdfast:fence:refused'),
+  limitDecided: open('holdfast:limit:decided'),
+  limitWaited: open('holdfast:limit:waited'),
+  limitStoreState: open('holdfast:limit:store-state'),
+  slotLost: open('holdfast:limit:slot-lost'),
+  onceOutcome: open('holdfast:once:outcome'),
+  storeEpoch: open('holdfast:store:epoch'),
+  clockJump: open('holdfast:store:clock-jump'),
   storeError: open('holdfast:store:error'),
 } as const
 

@@ -137,6 +137,22 @@ describe('C12: close()', () => {
     expect([bench.clock.pendingTimers, await callsAfterwards()]).toEqual([0, 0])
   })
 
+  test('tries again soon while it closes: what is there in time is given back', async () => {
+    const quick = new LockBench({ budget: 100 })
+    quick.store.trouble('acquire', 'unanswered')
+    quick.store.trouble('release', 'unsent')
+    await quick.outcomeOf(quick.hf.lock('a', { ttl: 60_000 }).tryAcquire(), 100)
+    // Its pauses are a second long by now.
+    await quick.clock.advance(10_000)
+    const closing = quick.hf.close()
+    await quick.clock.advance(150)
+    quick.store.heal()
+    await quick.clock.advance(50)
+    await closing
+    expect(await quick.other.inspect('a')).toBeNull()
+    expect(quick.clock.pendingTimers).toBe(0)
+  })
+
   test('rejects an acquire that is under way, at once, and does not leave its lock behind', async () => {
     bench.store.trouble('acquire', { answeredAfter: 200 })
     const acquiring = bench.hf.lock('a', { ttl: 60_000 }).tryAcquire()
@@ -150,6 +166,26 @@ describe('C12: close()', () => {
     expect(await bench.other.inspect('a')).toBeNull()
     expect([bench.clock.pendingTimers, await callsAfterwards()]).toEqual([0, 0])
   })
+
+  test.each(['inspect', 'forceRelease'] as const)(
+    'waits for %s, and sends nothing after it',
+    async (call) => {
+      const [held] = await takeMany(1)
+      bench.store.trouble('inspect', { answeredAfter: 50 })
+      const order: string[] = []
+      const called = bench.hf[call]('lock 0').then(
+        () => order.push('called'),
+        (error: unknown) => order.push((error as ClosedError).code),
+      )
+      const closed = bench.hf.close({ release: false }).then(() => order.push('closed'))
+      await bench.clock.advance(50)
+      await Promise.all([called, closed])
+      // Once the holder is known it is too late to take the lock away.
+      expect(order).toEqual([call === 'inspect' ? 'called' : 'CLOSED', 'closed'])
+      expect([bench.store.count('force'), await callsAfterwards()]).toEqual([0, 0])
+      expect(held?.lost).not.toBe('forced')
+    },
+  )
 
   test('called twice is one close', async () => {
     await takeMany(2)

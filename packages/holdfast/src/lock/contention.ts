@@ -3,26 +3,30 @@ import { bounds } from '../defaults.ts'
 import { ClosedError, LockTimeoutError } from '../errors.ts'
 import type { Holder, QueueManners } from '../store/contract.ts'
 import { publicError, type StoreFailure } from '../store/failure.ts'
-import { Acquisition, type AskResult } from './acquisition.ts'
+import { Acquisition, type Asker, type AskResult } from './acquisition.ts'
 import type { LockEngine } from './engine.ts'
 import type { GrantedLease } from './granted-lease.ts'
 import { delayOf } from './retry.ts'
+import type { LockEntry } from './table.ts'
 import type { Waiter } from './waiter.ts'
 
 /**
  * The waiters of this process for one lock. One of them contends: it asks the store, and stands in the store's queue for all.
  * The others stand in line behind it, so that many waiters cost the server one.
  */
-export class Contention {
+export class Contention implements Asker {
   readonly #engine: LockEngine
-  readonly #key: string
-  readonly #line: Waiter[] = []
+  readonly #entry: LockEntry
+  /** A list of one is made as such: one that is empty and grows makes room for many. */
+  #line: Waiter[] = []
   /** Who was seen to hold the lock last. */
   #holder: Holder | null = null
   /** Whether an entry of ours may stand in the store's queue. */
   #stands = false
   /** Counts wake-ups, so that one that comes while an ask is in flight is kept. */
   #nudges = 0
+  /** How many there had been when the first in line asked. */
+  #nudgesBefore = 0
   /** The sleep of the first in line. */
   #wakeUp: { readonly wake: () => void; readonly cancel: () => void } | null = null
   /** Whether the last sleep was to end with the holder's lease, before the poll was due. */
@@ -35,15 +39,18 @@ export class Contention {
   #attending = false
   #ended = false
 
-  constructor(engine: LockEngine, key: string) {
+  constructor(engine: LockEngine, entry: LockEntry) {
     this.#engine = engine
-    this.#key = key
+    this.#entry = entry
   }
 
   /** Adds a waiter at the end of the line. Settles it within its wait and one budget. */
   add(waiter: Waiter): void {
+    if (this.#line.length === 0) {
+      this.#line = [waiter]
+      return this.#begin(waiter, waiter.since)
+    }
     this.#line.push(waiter)
-    if (this.#line.length === 1) return this.#begin(waiter)
     // The first in line watches its own time, between its asks.
     const left = Math.max(0, waiter.deadline - waiter.since)
     waiter.timer = this.#engine.clock.setTimer(() => this.#timeOut(waiter), left, { keepAlive: true })
@@ -96,18 +103,21 @@ export class Contention {
     this.cancel(waiter, new LockTimeoutError(address.name, waiter.waited, this.#holder?.owner ?? null))
   }
 
-  #ask(waiter: Waiter, woken: boolean): void {
+  #ask(waiter: Waiter, woken: boolean, now = this.#engine.clock.monotonic()): void {
+    // It may be asked before its sleep is over; another ask at the end of that would run into this one.
+    this.#wakeUp?.cancel()
+    this.#wakeUp = null
     waiter.asks += 1
     waiter.acquisition ??= new Acquisition(this.#engine, waiter.wish)
-    const nudges = this.#nudges
+    this.#nudgesBefore = this.#nudges
     const giveUpAt = waiter.deadline + this.#engine.budget
-    waiter.acquisition.start(this.#manners(waiter, woken), giveUpAt, this.#followers(waiter), (result) =>
-      this.#heard(waiter, result, nudges),
-    )
+    waiter.acquisition.start(this.#manners(waiter, woken), giveUpAt, this.#followers(waiter), this, now)
   }
 
-  /** @param nudges how many wake-ups there had been when it asked */
-  #heard(waiter: Waiter, result: AskResult, nudges: number): void {
+  /** What the ask of the first in line came to. */
+  heard(result: AskResult): void {
+    const waiter = this.#line[0]
+    if (waiter === undefined) throw new Error('who asks is the first in line')
     const { clock } = this.#engine
     if (result.kind === 'granted') {
       this.#stands = false
@@ -120,22 +130,22 @@ export class Contention {
     if (clock.monotonic() >= waiter.deadline) return this.#timeOut(waiter)
     this.#attend()
     // A wake-up that came meanwhile is answered at once.
-    if (this.#nudges !== nudges) return this.#ask(waiter, true)
+    if (this.#nudges !== this.#nudgesBefore) return this.#ask(waiter, true)
     this.#sleep(waiter, result.kind !== 'busy')
   }
 
   #give(waiter: Waiter, lease: GrantedLease): void {
     const next = this.#takeOut(waiter)
     this.#own = lease
-    this.#holder = { owner: lease.owner, fence: lease.fence, remaining: lease.remaining() }
+    if (next !== null) this.#holder = { owner: lease.owner, fence: lease.fence, remaining: lease.remaining() }
     waiter.grant(lease)
     this.#goOn(next, waiter)
   }
 
   /** Makes a waiter the one who asks. */
-  #begin(waiter: Waiter): void {
+  #begin(waiter: Waiter, now?: number): void {
     waiter.timer?.cancel()
-    this.#ask(waiter, false)
+    this.#ask(waiter, false, now)
   }
 
   /** How many of those behind a waiter could get its lease after it. */
@@ -168,7 +178,7 @@ export class Contention {
     const join = waiter.retry === null
     const stands = this.#stands
     if (join) this.#stands = true
-    const standsBack = this.#engine.takesStandBack(this.#key)
+    const standsBack = this.#engine.takesStandBack(waiter.wish.address.key)
     return { join, stands, yield: standsBack && !woken }
   }
 
@@ -247,7 +257,7 @@ export class Contention {
   #end(last: Waiter): void {
     this.#ended = true
     this.#patience?.cancel()
-    this.#engine.contentions.delete(this.#key)
+    this.#engine.contentionEnded(this.#entry)
     if (this.#attending) this.#engine.waits(-1)
     if (this.#stands) this.#engine.leaveQueue(last.wish.address)
   }

@@ -1,15 +1,31 @@
-import type { Clock, Randomness, Timer } from '../clock.ts'
-import { bounds } from '../defaults.ts'
+import { Busy } from '../busy.ts'
+import type { Clock, Randomness } from '../clock.ts'
+import { bounds, driftAllowance } from '../defaults.ts'
 import { ClosedError } from '../errors.ts'
 import type { LockAddress } from '../name.ts'
-import type { LockListener, LockStore, OwnerAsk, ReleaseResult } from '../store/contract.ts'
-import { Operation, type OperationPlan, type Outcome } from '../store/operation.ts'
+import type {
+  Answer,
+  LockListener,
+  LockStore,
+  OwnerAsk,
+  ReleaseResult,
+  ServerIdentity,
+  StoreTraits,
+} from '../store/contract.ts'
+import { events } from '../events/channels.ts'
+import { Pauses } from '../pauses.ts'
+import { Schedule } from '../schedule.ts'
+import { Operation, type OperationListener, type OperationPlan, type Outcome } from '../store/operation.ts'
 import { OwnerMint, processOf } from '../store/owner.ts'
 import { AbortHooks } from './abort-hooks.ts'
+import { Attention } from './attention.ts'
 import { Contention } from './contention.ts'
 import type { GrantedLease } from './granted-lease.ts'
-import { Schedule } from './schedule.ts'
+import { RecentReleases } from './recent-releases.ts'
+import { Release, type ReleaseOptions } from './release.ts'
 import { settleOwner, type Unsettled } from './settlement.ts'
+import { ClockWatches } from './clock-watch.ts'
+import { LockTable, takeOut, type LockEntry } from './table.ts'
 
 /** What an engine is built from. */
 export interface EngineParts {
@@ -17,6 +33,10 @@ export interface EngineParts {
   /** The store's kind, for events. */
   readonly storeKind: string
   readonly canWake: boolean
+  /** What the store promises about the order of its fences. */
+  readonly fences: StoreTraits['fences']
+  /** Whose clock ends a lease; this machine's when left out. */
+  readonly leaseClock?: StoreTraits['clock']
   readonly clock: Clock
   readonly randomness: Randomness
   /** Milliseconds for one operation on the store. */
@@ -24,42 +44,34 @@ export interface EngineParts {
   readonly traceId: (() => string | undefined) | null
 }
 
-/** How a release is sent, where it differs: not keeping the process alive, in less time (milliseconds), in fewer tries. */
-export interface ReleaseOptions {
-  readonly background?: boolean
-  readonly budget?: number
-  readonly tries?: number
-}
+/** More keys than this are not stood back from at once. */
+const MOST_STAND_BACKS = 1_000
 
 /** What all locks of one Holdfast instance share: the store, the schedule, who holds, who waits, what is being tidied up. */
 export class LockEngine implements LockListener {
   readonly store: LockStore
   readonly storeKind: string
   readonly canWake: boolean
+  readonly fences: StoreTraits['fences']
   readonly clock: Clock
   readonly randomness: Randomness
   readonly budget: number
   readonly schedule: Schedule
-  readonly contentions = new Map<string, Contention>()
+  readonly foreground: Schedule
+  readonly table: LockTable
+  readonly recentReleases: RecentReleases
   /** The signals of those who wait. */
   readonly aborts = new AbortHooks()
   readonly #traceId: (() => string | undefined) | null
   readonly #mint: OwnerMint
-  /** Owners that are being asked for or held: of our process, but not in here, is dead. */
-  readonly #live = new Set<string>()
-  readonly #leases = new Map<string, GrantedLease>()
-  /** Keys whose next waiter was woken by our release, and until when we let it go first. */
-  readonly #standBack = new Map<string, number>()
-  readonly #background = new Set<Promise<unknown>>()
-  #listening: Timer | null = null
-  #waiting = 0
-  /** Acquires that were neither handed over nor failed yet. */
-  #acquiring = 0
-  #whenNoneAcquires: (() => void) | null = null
-  /** Cancel asks of those who do not wait. */
-  readonly #asks = new Set<() => void>()
-  /** Cut pauses of what goes on in the background. */
-  readonly #pauses = new Set<() => void>()
+  readonly #attention: Attention
+  /** `null` where leases end by the clock of this very machine, which every deadline reads anyway. */
+  readonly #clockWatch: ClockWatches | null
+  /** Monotonic milliseconds until which our asks for a key let others go first, since our release woke one of them. The oldest first. */
+  readonly #standBacks = new Map<string, number>()
+  /** What goes on in the background, and acquires that were neither handed over nor failed yet. */
+  readonly #busy: Busy
+  readonly #pauses: Pauses
   #closed = false
   /** Monotonic milliseconds after which nothing is sent any more; infinite until it is closed. */
   #end = Infinity
@@ -68,12 +80,20 @@ export class LockEngine implements LockListener {
     this.store = parts.store
     this.storeKind = parts.storeKind
     this.canWake = parts.canWake
+    this.fences = parts.fences
     this.clock = parts.clock
     this.randomness = parts.randomness
     this.budget = parts.budget
     this.schedule = new Schedule(parts.clock)
+    this.foreground = new Schedule(parts.clock, { keepAlive: true })
+    this.table = new LockTable(parts.store.process)
+    this.recentReleases = new RecentReleases(this)
+    this.#attention = new Attention(parts.store, parts.clock, this.schedule, () => this.#longestHeld())
     this.#traceId = parts.traceId
+    this.#clockWatch = parts.leaseClock === 'server' ? new ClockWatches() : null
     this.#mint = new OwnerMint(parts.store.process)
+    this.#busy = new Busy(parts.clock)
+    this.#pauses = new Pauses(parts.clock)
     parts.store.listen(this)
   }
 
@@ -93,26 +113,27 @@ export class LockEngine implements LockListener {
 
   // Owners ------------------------------------------------------------------------------------------------------------
 
-  newOwner(): string {
+  newOwner(entry: LockEntry): string {
     const owner = this.#mint.next()
-    this.#live.add(owner)
+    entry.owners.push(owner)
     return owner
   }
 
   /** This owner will not be asked for again. */
-  retire(owner: string): void {
-    this.#live.delete(owner)
+  retire(owner: string, entry: LockEntry): void {
+    if (takeOut(entry.owners, owner)) this.table.ended(entry)
   }
 
   /** Whether a lock is held by an owner of ours that nobody here holds any more: a grant whose answer was lost. */
-  isAbandoned(owner: string): boolean {
-    return processOf(owner) === this.store.process && !this.#live.has(owner)
+  isAbandoned(owner: string, entry: LockEntry): boolean {
+    return processOf(owner) === this.store.process && !entry.owners.includes(owner)
   }
 
   /** A trace id for the lock's value, or null. Only characters that keep the value readable. */
   trace(): string | null {
     try {
-      const id = this.#traceId?.()
+      const id: unknown = this.#traceId?.()
+      if (id instanceof Promise) void id.catch(() => undefined)
       return typeof id === 'string' && /^[\w.-]{1,64}$/.test(id) ? id : null
     } catch {
       // What only serves to look at things must not keep a lock from being taken.
@@ -123,14 +144,17 @@ export class LockEngine implements LockListener {
   // Operations --------------------------------------------------------------------------------------------------------
 
   /** @param budget milliseconds, when less than the engine's */
-  operation<R>(plan: OperationPlan<R>, budget = this.budget): Operation<R> {
+  operation<R>(plan: OperationPlan<R>, budget = this.budget, now = this.clock.monotonic()): Operation<R> {
     // Nothing outlasts the end; until it is known there is nothing to compute.
-    const time = this.#end === Infinity ? budget : Math.min(budget, this.#end - this.clock.monotonic())
-    return new Operation(this, plan, time)
+    const time = this.#end === Infinity ? budget : Math.min(budget, this.#end - now)
+    return new Operation(this, plan, time, now)
   }
 
+  /** One that closing waits for. */
   operate<R>(plan: OperationPlan<R>, budget?: number): Promise<Outcome<R>> {
-    return this.operation(plan, budget).run()
+    const outcome = this.operation(plan, budget).run()
+    this.inBackground(outcome)
+    return outcome
   }
 
   /** Releases an owner's lock, and lets our own waiters have their turn. */
@@ -139,31 +163,29 @@ export class LockEngine implements LockListener {
     owner: string,
     options: ReleaseOptions = {},
   ): Promise<Outcome<ReleaseResult>> {
-    return new Promise((resolve) => this.startRelease({ address, owner }, options, resolve))
+    return new Promise((resolve) => this.startRelease({ address, owner }, { ended: resolve }, options))
   }
 
   /** As {@link release}, for those who need no promise of it. */
   startRelease(
     ask: OwnerAsk,
-    { budget, ...how }: ReleaseOptions,
-    settle: (outcome: Outcome<ReleaseResult>) => void,
+    listener: OperationListener<ReleaseResult>,
+    options: ReleaseOptions = {},
+    now?: number,
   ): void {
-    const plan: OperationPlan<ReleaseResult> = {
-      what: 'release',
-      ...how,
-      ask: (attempt) => this.store.release(ask, attempt),
-    }
-    this.operation(plan, budget).start((outcome) => {
-      if (outcome.kind === 'done' && outcome.answer.result.kind === 'released') {
-        this.#wasReleased(ask.address.key, outcome.answer.result.wokeOther)
-      }
-      settle(outcome)
-    })
+    const release = new Release(this, ask, listener, options)
+    this.operation(release, options.budget, now).start(release)
   }
 
-  #wasReleased(key: string, wokeOther: boolean): void {
-    if (wokeOther) this.#letOthersFirst(key)
-    else this.contentions.get(key)?.nudge()
+  /** A lock of this process was released on the store. */
+  wasReleased(key: string, wokeOther: boolean): void {
+    if (!wokeOther) return this.table.find(key)?.contention?.nudge()
+    const now = this.clock.monotonic()
+    for (const [other, until] of this.#standBacks) {
+      if (until > now && this.#standBacks.size < MOST_STAND_BACKS) break
+      this.#standBacks.delete(other)
+    }
+    this.#standBacks.set(key, now + bounds.standBack)
   }
 
   /** One release in the background, tried once, for a lock whose time is over anyway. */
@@ -171,138 +193,173 @@ export class LockEngine implements LockListener {
     this.inBackground(this.release(address, owner, { background: true, tries: 1 }))
   }
 
-  /** Releases an owner until no copy of its acquire can be granted any more; in the background. */
+  /** Releases an owner, who was retired, until no copy of its acquire can be granted any more; in the background. */
   settle(address: LockAddress, owner: string, unsettled: Unsettled): void {
-    this.retire(owner)
     this.inBackground(settleOwner(this, address, owner, unsettled))
   }
 
   /** Takes our entry out of a queue; in the background. An entry that stays is passed over when it is dead. */
   leaveQueue(address: LockAddress): void {
-    this.inBackground(
-      this.operate({
-        what: 'leave',
-        background: true,
-        ask: (attempt) => this.store.leave({ address }, attempt),
-      }),
-    )
-  }
-
-  inBackground(work: Promise<unknown>): void {
-    this.#background.add(work)
-    void work.finally(() => this.#background.delete(work))
-  }
-
-  /** Lets time pass for something in the background; less of it when everything ends. */
-  pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        timer.cancel()
-        this.#pauses.delete(end)
-        resolve()
-      }
-      const timer = this.clock.setTimer(end, ms)
-      this.#pauses.add(end)
+    void this.operate({
+      what: 'leave',
+      background: true,
+      ask: (attempt) => this.store.leave({ address }, attempt),
     })
   }
 
-  /** Calls `cancel` when it is closed, unless the returned function was called before. */
-  whenClosed(cancel: () => void): () => void {
-    this.#asks.add(cancel)
-    return () => {
-      this.#asks.delete(cancel)
-    }
+  inBackground(work: Promise<unknown>): void {
+    this.#busy.begin()
+    void work.finally(() => this.#busy.ended())
+  }
+
+  /** Lets time pass for something in the background; a short one while all is closed, and over at once when everything ends. */
+  pause(ms: number): Promise<void> {
+    return this.#pauses.pause(ms)
   }
 
   // Holding and waiting -------------------------------------------------------------------------------------------------
 
   holds(lease: GrantedLease): void {
-    this.#leases.set(lease.owner, lease)
-    this.#attend()
+    // Whoever is granted a key knows that an older lease of it is gone, also of this very process.
+    const { leases } = lease.entry
+    let isLast = true
+    for (const other of leases.length === 0 ? leases : [...leases]) {
+      if (other.owner === lease.owner) continue
+      if (other.fence < lease.fence) other.superseded()
+      else isLast = false
+    }
+    if (!isLast) return lease.superseded()
+    leases.push(lease)
+    this.#attention.holds(1)
   }
 
   holdsNoMore(lease: GrantedLease): void {
+    const { entry, owner } = lease
     this.schedule.remove(lease)
-    this.retire(lease.owner)
-    if (!this.#leases.delete(lease.owner)) return
-    this.#attend()
-    this.contentions.get(lease.address.key)?.ownEnded(lease)
+    const wasHeld = takeOut(entry.leases, lease)
+    if (wasHeld) {
+      this.#attention.holds(-1)
+      entry.contention?.ownEnded(lease)
+    }
+    this.retire(owner, entry)
+  }
+
+  /** A lease was handed on: its owner is now another's. */
+  handedOn(lease: GrantedLease): void {
+    if (takeOut(lease.entry.leases, lease)) this.#attention.holds(-1)
   }
 
   /** An acquire has begun (1); it was handed over, or has failed (-1). Closing waits for it. */
   acquires(change: 1 | -1): void {
-    this.#acquiring += change
-    if (this.#acquiring === 0) this.#whenNoneAcquires?.()
+    if (change === 1) this.#busy.begin()
+    else this.#busy.ended()
   }
 
   /** Hands a lease on to the next waiting call of this process, if there is one that can have it. */
   handsOn(lease: GrantedLease): boolean {
-    return !this.#closed && (this.contentions.get(lease.address.key)?.takeOver(lease) ?? false)
+    return !this.#closed && (lease.entry.contention?.takeOver(lease) ?? false)
   }
 
   /** So many locks more (or fewer) are waited for. */
   waits(change: 1 | -1): void {
-    this.#waiting += change
-    this.#attend()
+    this.#attention.waits(change)
   }
 
-  /** Tells the store whether pushes are needed: at once for waiters, after a moment for holders, since most are quick. */
-  #attend(): void {
-    if (this.#waiting > 0) return this.store.attend(true)
-    if (this.#leases.size === 0) {
-      this.#listening?.cancel()
-      this.#listening = null
-      return this.store.attend(false)
+  #longestHeld(): number {
+    let longest = 0
+    for (const { leases } of this.table.all()) {
+      for (const lease of leases) longest = Math.max(longest, lease.held)
     }
-    this.#listening ??= this.clock.setTimer(() => {
-      this.#listening = null
-      if (this.#leases.size > 0) this.store.attend(true)
-    }, bounds.listenAfter)
+    return longest
   }
 
   /** The waiters for a lock; created when there are none yet. */
-  contentionFor(address: LockAddress): Contention {
-    let contention = this.contentions.get(address.key)
-    if (contention === undefined) {
-      contention = new Contention(this, address.key)
-      this.contentions.set(address.key, contention)
+  contentionFor(entry: LockEntry): Contention {
+    if (entry.contention === null) {
+      entry.contention = new Contention(this, entry)
     }
-    return contention
+    return entry.contention
+  }
+
+  /** Nobody waits for it any more. */
+  contentionEnded(entry: LockEntry): void {
+    entry.contention = null
+    this.table.ended(entry)
   }
 
   /** Whether the next ask for this key is to let others go first. Once per release that woke another. */
   takesStandBack(key: string): boolean {
-    const until = this.#standBack.get(key)
-    if (until === undefined) return false
-    this.#standBack.delete(key)
-    return this.clock.monotonic() < until
-  }
-
-  #letOthersFirst(key: string): void {
-    const now = this.clock.monotonic()
-    // Oldest first, so that this stays as small as what was released in the last moment.
-    for (const [old, until] of this.#standBack) {
-      if (until > now) break
-      this.#standBack.delete(old)
-    }
-    this.#standBack.delete(key)
-    this.#standBack.set(key, now + bounds.standBack)
+    if (this.#standBacks.size === 0) return false
+    const until = this.#standBacks.get(key)
+    return until !== undefined && this.#standBacks.delete(key) && this.clock.monotonic() < until
   }
 
   // What the store pushes -----------------------------------------------------------------------------------------------
 
   wake(key: string): void {
-    this.contentions.get(key)?.nudge()
+    this.table.find(key)?.contention?.nudge()
   }
 
   forced(key: string, owner: string): void {
-    const lease = this.#leases.get(owner)
-    if (lease !== undefined && lease.address.key === key) lease.lose('forced')
+    for (const lease of [...(this.table.find(key)?.leases ?? [])])
+      if (lease.owner === owner) lease.lose('forced')
   }
 
-  gap(): void {
-    for (const contention of this.contentions.values()) contention.nudge()
-    for (const lease of this.#leases.values()) lease.verify()
+  /**
+   * Whoever holds asks at once whether it still stands, and whoever waits asks again: the server that was there before may have kept
+   * grants and releases to itself.
+   */
+  epoch(before: ServerIdentity | null, after: ServerIdentity): void {
+    if (before !== null && events.storeEpoch.hasSubscribers) {
+      events.storeEpoch.publish({
+        store: this.storeKind,
+        server: after.server,
+        previous: before.server,
+        copies: after.copies,
+        previousCopies: before.copies,
+      })
+    }
+    for (const { contention, leases } of this.table.all()) {
+      contention?.nudge()
+      for (const lease of [...leases]) lease.check()
+    }
+  }
+
+  /**
+   * Holds the time in an answer against our own clock. When the server's was stepped forward, every lease of that server ends so much
+   * earlier there, but for the one that the answer speaks of.
+   *
+   * @param sent when the request was sent, `arrived` when the answer came; monotonic milliseconds
+   * @returns by how many ms it was stepped
+   */
+  watchClock(lease: GrantedLease, answer: Answer<unknown>, sent: number, arrived: number): number {
+    const { ttl, entry } = lease
+    const watches = this.#clockWatch
+    if (watches === null) return 0
+    const jump = watches.saw(entry, answer, { sent, arrived, allowance: driftAllowance(ttl) })
+    if (jump === 0) return 0
+    if (events.clockJump.hasSubscribers)
+      events.clockJump.publish({ store: this.storeKind, jumpMs: Math.round(jump) })
+    if (jump > 0) {
+      for (const each of this.table.all()) {
+        if (!watches.areAlike(each, entry)) continue
+        for (const other of [...each.leases]) if (other !== lease) other.shorten(jump)
+      }
+    }
+    return jump
+  }
+
+  gap(key?: string): void {
+    const all =
+      key === undefined ? this.table.all() : [this.table.find(key)].filter((one) => one !== undefined)
+    for (const { contention, leases } of all) {
+      contention?.nudge()
+      for (const lease of [...leases]) lease.verify()
+    }
+  }
+
+  moved(): void {
+    if (!this.#closed) this.recentReleases.repeat()
   }
 
   // The end ---------------------------------------------------------------------------------------------------------------
@@ -314,35 +371,19 @@ export class LockEngine implements LockListener {
   async close(options: { release: boolean }): Promise<void> {
     this.#closed = true
     this.#end = this.clock.monotonic() + 2 * this.budget
-    for (const contention of [...this.contentions.values()]) contention.close()
-    for (const cancel of [...this.#asks]) cancel()
-    for (const lease of [...this.#leases.values()]) {
+    const entries = this.table.all()
+    for (const { contention, asking } of entries) {
+      contention?.close()
+      for (const waiter of [...asking]) waiter.fail(new ClosedError())
+    }
+    for (const lease of entries.flatMap(({ leases }) => leases)) {
       if (options.release) this.inBackground(lease.end())
       else lease.leave()
     }
-    await this.#finishBackground()
+    // What pauses for longer tries now: there is not much time.
+    this.#pauses.hurry()
+    await this.#busy.idle(this.#end)
     this.#end = this.clock.monotonic()
-    for (const end of [...this.#pauses]) end()
-    this.#listening?.cancel()
-    this.#listening = null
-  }
-
-  async #finishBackground(): Promise<void> {
-    let timer: Timer | undefined
-    const enough = new Promise<'enough'>((resolve) => {
-      timer = this.clock.setTimer(() => resolve('enough'), 2 * this.budget, { keepAlive: true })
-    })
-    while (this.#background.size > 0 || this.#acquiring > 0) {
-      const done = Promise.allSettled([...this.#background, this.#noneAcquires()]).then(() => 'done' as const)
-      if ((await Promise.race([done, enough])) === 'enough') break
-    }
-    timer?.cancel()
-  }
-
-  #noneAcquires(): Promise<void> {
-    if (this.#acquiring === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.#whenNoneAcquires = resolve
-    })
+    this.#pauses.hurry()
   }
 }

@@ -212,6 +212,7 @@ describe('D11: the network fails at the release', () => {
       await bench.outcomeOf(held.release(), BUDGET)
       bench.store.heal()
       expect(await held.release()).toEqual({ released: true, confirmed: false })
+      expect(await held.release()).toEqual({ released: true, confirmed: false })
       expect([held.lost, foreign]).toEqual([null, []])
     },
   )
@@ -301,4 +302,14 @@ describe('disposing', () => {
     expect(losses).toMatchObject([{ reason: 'expired' }])
     expect(held.lost).toBe('expired')
   })
+})
+
+test('an ask that finds a key of its own process which nobody holds any more leaves no place in the queue', async () => {
+  const lock = bench.hf.lock('a', { ttl: 10_000, renew: false, wait: 5_000 })
+  const first = await lock.acquire()
+  // Its time is over here, and not yet on the store.
+  await bench.clock.advance(9_950)
+  expect(first.lost).toBe('expired')
+  const second = await lock.acquire()
+  expect(await bench.other.inspect('a')).toMatchObject({ owner: second.owner, waiters: 0 })
 })

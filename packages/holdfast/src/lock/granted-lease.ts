@@ -1,38 +1,30 @@
-import { after, millisecondsUntil, type Instant } from '../clock.ts'
+import { after, instantOf, millisecondsFrom, type Instant } from '../clock.ts'
 import { bounds, driftAllowance } from '../defaults.ts'
 import { ClosedError, LockLostError, type LossReason } from '../errors.ts'
-import { events } from '../events/channels.ts'
 import type { LockAddress } from '../name.ts'
 import { Attempt } from '../store/attempt.ts'
-import type { Answer, ReleaseResult, RenewAsk, RenewResult } from '../store/contract.ts'
+import type { Answer, ReleaseResult, RenewAsk, RenewResult, StoreTraits } from '../store/contract.ts'
 import { publicError, StoreFailure } from '../store/failure.ts'
 import type { LockWish } from './acquisition.ts'
 import type { LockEngine } from './engine.ts'
-import type { Lease, ReleaseOutcome } from './lease.ts'
+import { NOT_ASKED, type Grant, type Lease, type ReleaseOutcome } from './lease.ts'
 import type { Outcome } from '../store/operation.ts'
+import { tellForeignRelease } from './foreign-release.ts'
+import { laterOf } from './later-deadline.ts'
+import { tellLost, tellReleased, tellReleaseFailed, tellRenewFailed } from './lease-events.ts'
+import { readLease } from './lease-reading.ts'
 import { LossSignal } from './loss-signal.ts'
-import type { Scheduled } from './schedule.ts'
-
-/** What is known of a grant when it arrives. */
-export interface Grant {
-  readonly owner: string
-  readonly fence: bigint
-  /** How many fences after it are reserved, to hand the lease on. */
-  readonly reserved: number
-  /** When the request that was granted was sent. */
-  readonly sent: Instant
-  /**
-   * When the acquire was or may have been asked more than once: the server's time after which no copy of it can be granted
-   * any more. A release before that is repeated. `null` when it was asked exactly once.
-   */
-  readonly unfinishedUntil: number | null
-}
+import type { LockEntry } from './table.ts'
+import type { Scheduled } from '../schedule.ts'
 
 type Phase = 'held' | 'releasing' | 'released'
+
+const NO_RENEWALS: readonly Attempt[] = []
 
 /** A lease on one key of the store: its deadline, its renewal, its loss and its release. */
 export class GrantedLease implements Lease, Scheduled {
   readonly address: LockAddress
+  readonly entry: LockEntry
   readonly owner: string
   readonly fence: bigint
   readonly trace: string | null
@@ -51,7 +43,7 @@ export class GrantedLease implements Lease, Scheduled {
   /** Whether the watchdog renews it. */
   readonly #renews: boolean
   readonly #unfinishedUntil: number | null
-  readonly #grantedAt: number
+  readonly #grantedAt: Instant
   /** Monotonic milliseconds; infinite without `maxHold`. */
   readonly #holdEnd: number
   #deadline: Instant
@@ -67,37 +59,44 @@ export class GrantedLease implements Lease, Scheduled {
   #retrying = false
   #lastTry = -Infinity
   /** Renewals that may still be sent, or sent again. */
-  #renewals: readonly Attempt[] = []
+  #renewals: readonly Attempt[] = NO_RENEWALS
   /** Whether a renewal was sent and has not been answered. */
   #unanswered = false
   /** Whether a release that was sent while the lock was ours may have been done. */
   #maybeReleased = false
   /** The release that is under way; a second call shares its outcome. */
   #releasing: Promise<ReleaseOutcome> | null = null
-
+  /** What the release came to, once that is known: who asks again is told the same. */
+  #outcome: ReleaseOutcome | null = null
   dueAt = 0
   early = 0
   heapIndex = -1
 
-  constructor(engine: LockEngine, wish: LockWish, grant: Grant) {
+  /** @param now when it is made, which is when it was granted */
+  constructor(engine: LockEngine, wish: LockWish, grant: Grant, now: Instant) {
     this.#engine = engine
     this.#unfinishedUntil = grant.unfinishedUntil
     this.address = wish.address
+    this.entry = wish.entry
     this.owner = grant.owner
     this.fence = grant.fence
     this.trace = wish.trace
     this.ttl = wish.ttl
     this.#renews = wish.renew
-    this.#grantedAt = engine.clock.monotonic()
-    this.#holdEnd = wish.maxHold === null ? Infinity : this.#grantedAt + wish.maxHold
+    this.#grantedAt = now
+    this.#holdEnd = wish.maxHold === null ? Infinity : now.monotonic + wish.maxHold
     this.#deadline = after(grant.sent, wish.ttl - driftAllowance(wish.ttl))
     this.#nextRenewal = wish.renew ? grant.sent.monotonic + wish.ttl / bounds.renewalsPerTtl : Infinity
     this.#leaseFence = grant.fence
     this.#confirmed = grant.sent.monotonic
     if (wish.handOver !== null && grant.reserved > 0) {
       this.#spare = Math.min(grant.reserved, wish.handOver.grants - 1)
-      this.#handOverUntil = this.#grantedAt + wish.handOver.time
+      this.#handOverUntil = now.monotonic + wish.handOver.time
     }
+  }
+
+  get fences(): StoreTraits['fences'] {
+    return this.#engine.fences
   }
 
   /**
@@ -128,7 +127,7 @@ export class GrantedLease implements Lease, Scheduled {
       sent: this.#deadline,
       unfinishedUntil: null,
     }
-    const next = new GrantedLease(this.#engine, wish, grant)
+    const next = new GrantedLease(this.#engine, wish, grant, instantOf(this.#engine.clock))
     next.#leaseFence = this.#leaseFence
     next.#spare = this.#spare - 1
     next.#handOverUntil = this.#handOverUntil
@@ -139,20 +138,26 @@ export class GrantedLease implements Lease, Scheduled {
     next.#retrying = this.#retrying
     next.#unanswered = this.#unanswered
     this.#phase = 'released'
+    this.#outcome = NOT_ASKED
     this.#callOffRenewals()
+    this.#engine.handedOn(this)
     // Told before the next one is: who reads the events in order must not see two holders.
-    this.#tellReleased(true)
+    tellReleased(this, NOT_ASKED.confirmed)
     return next
   }
 
-  /** Begins to renew and to watch the deadline. */
+  /** Begins to renew and to watch the deadline. Called as soon as it is made. */
   start(): void {
     this.#engine.holds(this)
-    this.#plan()
+    if (this.#lost === null) this.#plan(this.#grantedAt)
   }
 
   get lost(): LossReason | null {
-    if (this.#lost === null && this.#phase !== 'released') this.#checkTime()
+    return this.#lostBy(instantOf(this.#engine.clock))
+  }
+
+  #lostBy(now: Instant): LossReason | null {
+    if (this.#lost === null && this.#phase !== 'released') this.#checkTime(now)
     return this.#lost
   }
 
@@ -170,14 +175,14 @@ export class GrantedLease implements Lease, Scheduled {
   }
 
   remaining(): number {
-    if (this.lost !== null || this.#phase !== 'held') return 0
-    const { clock } = this.#engine
-    return Math.min(millisecondsUntil(this.#deadline, clock), this.#holdEnd - clock.monotonic())
+    const now = instantOf(this.#engine.clock)
+    if (this.#lostBy(now) !== null || this.#phase !== 'held') return 0
+    return Math.min(millisecondsFrom(now, this.#deadline), this.#holdEnd - now.monotonic)
   }
 
   /** Milliseconds since it was granted. */
   get held(): number {
-    return this.#engine.clock.monotonic() - this.#grantedAt
+    return this.#engine.clock.monotonic() - this.#grantedAt.monotonic
   }
 
   /** Tells the holder, once, and stops everything that is done for it. */
@@ -191,14 +196,19 @@ export class GrantedLease implements Lease, Scheduled {
     if (this.#phase !== 'releasing') this.#tellLoss(reason)
   }
 
+  /** The key was granted to another owner of this process, under a higher fence. */
+  superseded(): void {
+    if (this.#phase === 'held') this.lose('taken')
+  }
+
   #tellLoss(reason: LossReason): void {
-    if (events.lost.hasSubscribers)
-      events.lost.publish({ ...this.#event(), reason, held: this.held, trace: this.trace })
+    tellLost(this, reason)
     this.#abort(reason)
   }
 
   /** Clears away what is, or may yet be, on the store; in the background. */
   disown(): void {
+    this.#engine.retire(this.owner, this.entry)
     this.#engine.settle(this.address, this.owner, { unfinishedUntil: this.#unfinishedUntil, ttl: this.ttl })
   }
 
@@ -225,6 +235,21 @@ export class GrantedLease implements Lease, Scheduled {
     const soonest = Math.max(this.#engine.clock.monotonic(), this.#lastTry + this.#pauseBetweenTries)
     this.#nextRenewal = Math.min(this.#nextRenewal, soonest)
     this.#plan()
+  }
+
+  /** Asks at once whether it still stands, however lately another server was asked: by a renewal, or where there is none, by reading. */
+  check(): void {
+    if (this.#phase !== 'held' || this.lost !== null) return
+    this.#lastTry = -Infinity
+    if (this.#nextRenewal !== Infinity) this.verify()
+    else readLease(this.#engine, this)
+  }
+
+  /** The store's clock was stepped forward by so many ms: it is over that much earlier, perhaps now. */
+  shorten(ms: number): void {
+    this.#deadline = after(this.#deadline, -ms)
+    this.check()
+    if (this.#lost === null && this.#phase === 'held') this.#plan()
   }
 
   onDue(): void {
@@ -257,32 +282,28 @@ export class GrantedLease implements Lease, Scheduled {
   }
 
   #release(): Promise<ReleaseOutcome> {
-    const lost = this.lost
+    const now = instantOf(this.#engine.clock)
+    const lost = this.#lostBy(now)
     // It stands on the store until it expires, and nothing is sent any more.
     if (this.#left) return Promise.reject(new ClosedError())
-    if (this.#phase === 'released') {
-      return Promise.resolve(
-        lost === null ? { released: true, confirmed: true } : { released: false, reason: lost },
-      )
-    }
+    if (this.#outcome !== null) return Promise.resolve(this.#outcome)
     if (lost !== null && !this.#maybeReleased) {
       this.#tidyUp(lost)
       return Promise.resolve({ released: false, reason: lost })
     }
-    if (this.#spare > 0 && this.#engine.handsOn(this)) {
-      return Promise.resolve({ released: true, confirmed: true })
-    }
+    if (this.#spare > 0 && this.#engine.handsOn(this)) return Promise.resolve(NOT_ASKED)
     // Before anything is sent: no renewal may follow a release.
     this.#phase = 'releasing'
     this.#callOffRenewals()
     this.#releasing = new Promise((resolve, reject) => {
-      this.#engine.startRelease({ address: this.address, owner: this.owner }, {}, (outcome) => {
+      const ended = (outcome: Outcome<ReleaseResult>): void => {
         this.#releasing = null
         if (outcome.kind === 'done') return resolve(this.#releaseAnswered(outcome, lost))
         if (outcome.kind === 'unknown') this.#maybeReleased = true
         this.#releaseFailed(outcome.failure)
         reject(publicError(outcome, `Releasing the lock ${JSON.stringify(this.address.name)}`))
-      })
+      }
+      this.#engine.startRelease(this, { ended }, undefined, now.monotonic)
     })
     return this.#releasing
   }
@@ -302,10 +323,7 @@ export class GrantedLease implements Lease, Scheduled {
       this.lose(reason)
       this.#tellLoss(reason)
     }
-    if (result.kind === 'other' && events.foreignRelease.hasSubscribers) {
-      const { name: lock, key } = this.address
-      events.foreignRelease.publish({ lock, key, owner: this.owner, holder: result.holder.owner })
-    }
+    if (result.kind === 'other') tellForeignRelease(this, result.holder.owner)
     return { released: false, reason: this.#lost ?? reason }
   }
 
@@ -313,19 +331,15 @@ export class GrantedLease implements Lease, Scheduled {
     this.#phase = 'released'
     this.#stop()
     if (this.#unfinishedUntil !== null && answer.serverTime <= this.#unfinishedUntil) this.disown()
-    this.#tellReleased(confirmed)
-    return { released: true, confirmed }
-  }
-
-  #tellReleased(confirmed: boolean): void {
-    if (!events.released.hasSubscribers) return
-    events.released.publish({ ...this.#event(), held: this.held, confirmed, trace: this.trace })
+    tellReleased(this, confirmed)
+    return (this.#outcome = { released: true, confirmed })
   }
 
   /** A lock whose time is over may still stand on the server for a moment, or longer if a renewal came late. */
   #tidyUp(lost: LossReason): void {
     if (lost !== 'expired' && lost !== 'unreachable') return
     this.#phase = 'released'
+    this.#outcome = { released: false, reason: lost }
     this.#engine.releaseOnce(this.address, this.owner)
   }
 
@@ -336,7 +350,7 @@ export class GrantedLease implements Lease, Scheduled {
     this.#lastTry = now
     this.#nextRenewal = now + this.#pauseBetweenTries
     this.#retrying = true
-    if (this.#unanswered) this.#tellRenewFailed('silent')
+    if (this.#unanswered) tellRenewFailed(this, 'silent')
     this.#unanswered = true
     const attempt = new Attempt(now + budget, Math.min(now + budget, this.#deadline.monotonic))
     this.#renewals = [...this.#renewals.filter(({ until }) => until > now), attempt]
@@ -346,51 +360,40 @@ export class GrantedLease implements Lease, Scheduled {
     )
   }
 
-  #askRenewal(ttl: number, attempt: Attempt): Promise<Answer<RenewResult>> {
+  /** Rejects also where the store throws. */
+  async #askRenewal(ttl: number, attempt: Attempt): Promise<Answer<RenewResult>> {
     const ask: RenewAsk = { address: this.address, owner: this.owner, fence: this.#leaseFence, ttl }
     return this.#engine.store.renew(ask, attempt)
   }
 
-  #renewed({ result }: Answer<RenewResult>, sent: Instant | null, ttl: number): void {
+  #renewed(answer: Answer<RenewResult>, sent: Instant | null, ttl: number): void {
     this.#unanswered = false
+    const { result } = answer
+    const arrived = this.#engine.clock.monotonic()
+    const jump = sent === null ? 0 : this.#engine.watchClock(this, answer, sent.monotonic, arrived)
     if (this.lost !== null || this.#phase !== 'held') return
     if (result.kind === 'missing') return this.lose('missing')
     if (result.kind === 'other') return this.lose('taken')
+    if (result.kind === 'late' && jump > 0) return this.shorten(jump)
     if (result.kind === 'late' || sent === null) return
     this.#confirmed = sent.monotonic
-    this.#moveDeadline(after(sent, ttl - driftAllowance(ttl)))
+    if (jump > 0) this.#deadline = after(this.#deadline, -jump)
+    this.#deadline = laterOf(after(sent, ttl - driftAllowance(ttl)), this.#deadline, this.#engine.clock)
     if (this.#renews) this.#nextRenewal = sent.monotonic + this.ttl / bounds.renewalsPerTtl
     this.#retrying = false
     this.#plan()
   }
 
   #renewFailed(error: unknown): void {
-    const refused = error instanceof StoreFailure && error.kind === 'refused'
-    if (refused) this.#unanswered = false
-    if (this.#lost === null && this.#phase === 'held') {
-      this.#tellRenewFailed(error instanceof StoreFailure ? error.reason : 'fault')
-    }
-  }
-
-  #tellRenewFailed(reason: string): void {
-    if (!events.renewFailed.hasSubscribers) return
-    events.renewFailed.publish({ ...this.#event(), reason, remaining: this.remaining() })
-  }
-
-  /**
-   * The store keeps what is left or the new lease, whichever is longer, and so do we. Both clocks' readings move together:
-   * an old one of a wall clock that was set back since would hide a sleep.
-   */
-  #moveDeadline(next: Instant): void {
-    const { clock } = this.#engine
-    if (millisecondsUntil(next, clock) > millisecondsUntil(this.#deadline, clock)) this.#deadline = next
+    if (error instanceof StoreFailure && error.kind === 'refused') this.#unanswered = false
+    if (this.#lost === null && this.#phase === 'held')
+      tellRenewFailed(this, error instanceof StoreFailure ? error.reason : 'fault')
   }
 
   #releaseFailed(failure: StoreFailure): void {
     this.#stop()
     if (this.#unfinishedUntil !== null) this.disown()
-    if (events.releaseFailed.hasSubscribers)
-      events.releaseFailed.publish({ ...this.#event(), reason: failure.reason })
+    tellReleaseFailed(this, failure.reason)
   }
 
   get #pauseBetweenTries(): number {
@@ -398,11 +401,10 @@ export class GrantedLease implements Lease, Scheduled {
   }
 
   /** Loses it when its time is over, by the deadline or by `maxHold`, whichever came first. */
-  #checkTime(): void {
-    const { clock } = this.#engine
-    const heldTooLong = this.#phase === 'held' && clock.monotonic() >= this.#holdEnd
+  #checkTime(now: Instant): void {
+    const heldTooLong = this.#phase === 'held' && now.monotonic >= this.#holdEnd
     if (heldTooLong && this.#holdEnd <= this.#deadline.monotonic) this.lose('max-hold')
-    else if (millisecondsUntil(this.#deadline, clock) <= 0)
+    else if (millisecondsFrom(now, this.#deadline) <= 0)
       this.lose(this.#unanswered ? 'unreachable' : 'expired')
   }
 
@@ -418,8 +420,9 @@ export class GrantedLease implements Lease, Scheduled {
   }
 
   /** Puts it into the schedule for whatever comes first. The deadline is watched even when no renewal is ever answered. */
-  #plan(): void {
-    const end = Math.min(this.#deadline.monotonic, this.#holdEnd)
+  #plan(now = instantOf(this.#engine.clock)): void {
+    // By whichever clock ends first: a machine that slept since the request was sent has less time left than timers know.
+    const end = Math.min(now.monotonic + millisecondsFrom(now, this.#deadline), this.#holdEnd)
     const renewsFirst = this.#nextRenewal < end
     this.early = renewsFirst && !this.#retrying ? this.ttl / bounds.renewalsPerTtl / 4 : 0
     this.#engine.schedule.put(this, renewsFirst ? this.#nextRenewal : end)
@@ -432,9 +435,5 @@ export class GrantedLease implements Lease, Scheduled {
   #assertHeld(): void {
     const reason = this.lost ?? (this.#phase === 'held' ? null : 'released')
     if (reason !== null) throw new LockLostError(this.address.name, reason)
-  }
-
-  #event(): { lock: string; key: string; owner: string; fence: string } {
-    return { lock: this.address.name, key: this.address.key, owner: this.owner, fence: String(this.fence) }
   }
 }

@@ -1,7 +1,8 @@
 import { bounds } from '../defaults.ts'
 import { parseDuration, type Duration } from '../duration.ts'
 import { LockLostError, type LossReason } from '../errors.ts'
-import type { ReleaseOutcome } from './lease.ts'
+import type { StoreTraits } from '../store/contract.ts'
+import { NOT_ASKED, type ReleaseOutcome } from './lease.ts'
 import type { Share } from './share.ts'
 
 /** Where {@link shareOf} finds a share. A symbol, so that callers do not. */
@@ -47,6 +48,14 @@ export class Held implements AsyncDisposable {
     return this.#share.lease.fence
   }
 
+  /**
+   * What its store promises about the order of fences. `strict`: they rise whatever happens; `clocked`: they rise while the
+   * servers' clocks agree; `none`: nothing, and every guard refuses this hold.
+   */
+  get fences(): StoreTraits['fences'] {
+    return this.#share.lease.fences
+  }
+
   /** Aborts when the lock is lost, with a {@link LockLostError} as its reason. Created when first read. */
   get signal(): AbortSignal {
     return this.#share.lease.signal
@@ -86,7 +95,8 @@ export class Held implements AsyncDisposable {
   }
 
   /**
-   * Gives the lock back. One round trip; none when it is lost already, or when an outer hold of the same flow goes on.
+   * Gives the lock back. One round trip; none when it is lost already, when it goes to the next caller of this process, or when another
+   * hold of the same flow goes on: that is told without being confirmed.
    * Renewal has stopped before anything is sent. When the answer was lost, a second call finds out; calling it again is safe.
    *
    * @returns whether it was released, or why it was not ours any more
@@ -98,9 +108,7 @@ export class Held implements AsyncDisposable {
     const { lease } = this.#share
     if (this.#givesBack) return lease.release()
     const { lost } = lease
-    return Promise.resolve(
-      lost === null ? { released: true, confirmed: true } : { released: false, reason: lost },
-    )
+    return Promise.resolve(lost === null ? NOT_ASKED : { released: false, reason: lost })
   }
 
   /** Gives the lock back and never throws: a loss is told by event and by `lost`, a failure by event. */

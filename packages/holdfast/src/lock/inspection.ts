@@ -98,7 +98,7 @@ async function forceAt(
   if (result.kind === 'forced') {
     // A hold of this very process is told without the store.
     engine.forced(address.key, holder)
-    engine.contentions.get(address.key)?.nudge()
+    engine.table.find(address.key)?.contention?.nudge()
     return { released: true, holder, fence: result.fence }
   }
   return { released: false, holder: result.kind === 'other' ? result.holder.owner : null, fence: null }

@@ -1,5 +1,6 @@
 import { LockLostError, type LossReason } from '../errors.ts'
 import type { LockAddress } from '../name.ts'
+import type { StoreTraits } from '../store/contract.ts'
 import type { Lease, ReleaseOutcome } from './lease.ts'
 import { LossSignal } from './loss-signal.ts'
 
@@ -31,6 +32,10 @@ export class LeasePair implements Lease {
 
   get fence(): bigint {
     return this.#old.fence > this.#new.fence ? this.#old.fence : this.#new.fence
+  }
+
+  get fences(): StoreTraits['fences'] {
+    return this.#new.fences
   }
 
   get ttl(): number {

@@ -15,6 +15,8 @@ let hf: Holdfast
 let other: Holdfast
 let calls: string[]
 let silent: boolean
+/** Whether acquires may have been sent twice. */
+let doubled: boolean
 
 /** The store, with the calls of one opening noted, and renewals unanswered while `silent`. */
 function watched(store: Store): Store {
@@ -30,7 +32,9 @@ function watched(store: Store): Store {
           return (...args: unknown[]): unknown => {
             if (!['listen', 'attend'].includes(String(name))) calls.push(String(name))
             if (name === 'renew' && silent) return new Promise(() => {})
-            return method.apply(target, args) as unknown
+            const answer = method.apply(target, args) as unknown
+            if (name !== 'acquire' || !doubled) return answer
+            return (answer as Promise<object>).then((given) => ({ ...given, maybeTwice: true }))
           }
         },
       })
@@ -43,6 +47,7 @@ beforeEach(() => {
   clock = new VirtualClock()
   calls = []
   silent = false
+  doubled = false
   const store = memoryStore()
   hf = createHoldfast({ store: watched(store), clock, randomness: seededRandomness(1) })
   other = createHoldfast({ store, clock, randomness: seededRandomness(2) })
@@ -115,7 +120,22 @@ describe('a lease that is given back', () => {
     await other.forceRelease('a')
     await clock.settle()
     expect([one.lost, two.lost]).toEqual([null, 'forced'])
-    expect(await one.release()).toEqual({ released: true, confirmed: true })
+    expect(await one.release()).toEqual({ released: true, confirmed: false })
+  })
+
+  test('is confirmed to the last of them alone, for whom the store was asked; also when they ask again', async () => {
+    const told: boolean[] = []
+    const waiting = await lined(3)
+    const stop = listen('holdfast:lock:released', ({ confirmed }) => told.push(confirmed))
+    const answers: unknown[] = []
+    for (const turn of waiting) {
+      const held = await turn
+      answers.push(await held.release(), await held.release())
+    }
+    stop()
+    const [handedOn, given] = [false, true].map((confirmed) => ({ released: true, confirmed }))
+    expect(answers).toEqual([handedOn, handedOn, handedOn, handedOn, given, given])
+    expect(told).toEqual([false, false, true])
   })
 
   test('keeps its deadline and its renewals', async () => {
@@ -182,6 +202,14 @@ describe('a lease is not handed on', () => {
     expect(calls).toContain('release')
     await second
     expect(calls).toContain('acquire')
+  })
+
+  test('when it may have been asked for twice: a copy that came after the last release would be granted for nobody', async () => {
+    doubled = true
+    const waiting = await lined(3)
+    const fences = await passDown(waiting, 0)
+    expect(releases()).toBeGreaterThanOrEqual(3)
+    expect([...fences].sort((a, b) => (a < b ? -1 : 1))).toEqual(fences)
   })
 
   test('past others: who waits elsewhere gets it next', async () => {

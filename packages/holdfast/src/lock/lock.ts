@@ -1,17 +1,16 @@
-import { LockLostError, LockTimeoutError, type WorkOutcome } from '../errors.ts'
+import { LockTimeoutError } from '../errors.ts'
 import { lockAddresses } from '../name.ts'
 import { checkFunction } from '../options.ts'
-import { Held } from './held.ts'
+import { Held, shareOf } from './held.ts'
 import { Obtainer, type LockContext, type Obtained } from './obtainer.ts'
 import {
   checkAcquireOptions,
   checkLockOptions,
   type AcquireOptions,
-  type CheckedAcquireOptions,
   type CheckedLockOptions,
   type LockOptions,
 } from './options.ts'
-import type { Share } from './share.ts'
+import { runHeld } from './running.ts'
 
 /** What {@link Lock.tryRun} came to. */
 export type TryRunResult<T> =
@@ -53,9 +52,8 @@ export class Lock {
    * @throws LockTimeoutError (says who holds it), StoreUnavailableError, StoreRefusedError, ClosedError,
    *   InvalidArgumentError, or the signal's reason
    */
-  async acquire(options?: AcquireOptions): Promise<Held> {
-    const checked = checkAcquireOptions(options, this.#options, 'acquire')
-    return new Held(await this.#obtain(checked))
+  acquire(options?: AcquireOptions): Promise<Held> {
+    return this.#acquire(options, 'acquire')
   }
 
   /** Takes the lock if it is free now, else `null`. One round trip; never waits for a holder. Throws as `acquire` does. */
@@ -76,8 +74,7 @@ export class Lock {
    */
   async run<T>(work: (held: Held) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
     checkFunction(work, 'work', 'lock.run(async (held) => { … })')
-    const checked = checkAcquireOptions(options, this.#options, 'run')
-    return this.#runHeld(await this.#obtain(checked), work)
+    return this.#runHeld(await this.#acquire(options, 'run'), work)
   }
 
   /** As {@link run}, but only if the lock is free now. */
@@ -85,14 +82,17 @@ export class Lock {
     checkFunction(work, 'work', 'lock.tryRun(async (held) => { … })')
     const obtained = await this.#tryObtain(options, 'tryRun')
     if (!('share' in obtained)) return { ran: false, holder: obtained.holder }
-    return { ran: true, value: await this.#runHeld(obtained.share, work) }
+    return { ran: true, value: await this.#runHeld(new Held(obtained.share), work) }
   }
 
-  async #obtain(options: CheckedAcquireOptions): Promise<Share> {
-    const began = this.#context.engine.clock.monotonic()
-    const obtained = await this.#obtainer.obtain(options)
-    if ('share' in obtained) return obtained.share
-    throw new LockTimeoutError(this.name, this.#context.engine.clock.monotonic() - began, obtained.holder)
+  #acquire(options: AcquireOptions | undefined, where: string): Promise<Held> {
+    return new Promise((resolve, reject) => {
+      const obtained = (result: Obtained): void => {
+        if ('share' in result) resolve(new Held(result.share))
+        else reject(new LockTimeoutError(this.name, result.waited, result.holder))
+      }
+      this.#obtainer.obtain(checkAcquireOptions(options, this.#options, where), obtained, reject)
+    })
   }
 
   async #tryObtain(options: TryOptions | undefined, where: string): Promise<Obtained> {
@@ -101,53 +101,17 @@ export class Lock {
       wait: 0,
     }
     try {
-      return await this.#obtainer.obtain(checked)
+      return await new Promise<Obtained>((resolve, reject) => this.#obtainer.obtain(checked, resolve, reject))
     } catch (error) {
       // Another branch of this very flow has it.
-      if (error instanceof LockTimeoutError) return { holder: error.holder }
+      if (error instanceof LockTimeoutError) return { holder: error.holder, waited: 0 }
       throw error
     }
   }
 
-  async #runHeld<T>(share: Share, work: (held: Held) => T | PromiseLike<T>): Promise<T> {
-    const held = new Held(share)
+  #runHeld<T>(held: Held, work: (held: Held) => T | PromiseLike<T>): Promise<T> {
     const call = async (): Promise<T> => work(held)
-    let ended: { value: T } | { error: unknown }
-    try {
-      ended = { value: await (this.#options.reentrant ? this.#context.reentry.inside(share, call) : call()) }
-    } catch (error) {
-      ended = { error }
-    }
-    const trouble = await releaseAfter(held, ended)
-    if ('error' in ended) {
-      if (trouble !== null) attach(ended.error, trouble)
-      throw ended.error
-    }
-    if (trouble instanceof LockLostError) throw trouble
-    return ended.value
-  }
-}
-
-/** Gives the lock back after the work; what went wrong with the lock, if anything did. */
-async function releaseAfter(held: Held, work: WorkOutcome): Promise<Error | null> {
-  try {
-    const outcome = await held.release()
-    return outcome.released ? null : new LockLostError(held.name, outcome.reason, work)
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error))
-  }
-}
-
-/**
- * Lets our error ride along with the user's own, which is never replaced. Primitives cannot carry it, nor can objects that
- * are frozen or do not let it be set.
- */
-function attach(error: unknown, ours: Error): void {
-  if (typeof error !== 'object' || error === null || error === ours) return
-  try {
-    const parts = { value: ours, enumerable: false, configurable: true, writable: true }
-    Reflect.defineProperty(error, 'holdfast', parts)
-  } catch {
-    // A proxy of theirs said no.
+    const inside = (): Promise<T> => this.#context.reentry.inside(shareOf(held), call)
+    return runHeld(held, this.#options.reentrant ? inside : call)
   }
 }

@@ -122,6 +122,16 @@ describe('a lock that passed on behind its holder’s back', () => {
     await bench.other.forceRelease('a', { owner: held.owner })
   }
 
+  test('known at once when this process is granted the key anew', async () => {
+    const held = await take()
+    await evict(held)
+    expectHeld(held)
+    const next = await bench.hf.lock('a', { ttl: TTL }).tryAcquire()
+    expect(next?.lost).toBeNull()
+    expectLost(held, 'taken')
+    expect(await next?.release()).toEqual({ released: true, confirmed: true })
+  })
+
   test('C3: the key vanished: missing at the next renewal; it is never made again', async () => {
     const held = await take()
     await evict(held)

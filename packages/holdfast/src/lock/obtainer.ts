@@ -1,7 +1,6 @@
-import { ClosedError } from '../errors.ts'
 import type { LockAddress } from '../name.ts'
 import { publicError } from '../store/failure.ts'
-import { Acquisition, NO_MANNERS, type LockWish } from './acquisition.ts'
+import { Acquisition, NO_MANNERS, type AskResult, type LockWish } from './acquisition.ts'
 import type { LockEngine } from './engine.ts'
 import type { GrantedLease } from './granted-lease.ts'
 import { shareOf, type Held } from './held.ts'
@@ -21,7 +20,10 @@ export interface LockContext {
 }
 
 /** A share of the lock, or who has it: busy is a value here, an error only after a wait. */
-export type Obtained = { readonly share: Share } | { readonly holder: string | null }
+export type Obtained =
+  | { readonly share: Share }
+  /** `waited`: milliseconds. */
+  | { readonly holder: string | null; readonly waited: number }
 
 /** How a lock is got: by nesting in a hold of the same flow, by one ask, or by a place in line. */
 export class Obtainer {
@@ -42,8 +44,25 @@ export class Obtainer {
     this.#addresses = addresses
   }
 
-  /** Waits up to `options.wait`; 0 asks once. Rejects as `Lock.acquire` does. */
-  async obtain(options: CheckedAcquireOptions): Promise<Obtained> {
+  /** Waits up to `options.wait`; 0 asks once. Fails as `Lock.acquire` does. */
+  obtain(
+    options: CheckedAcquireOptions,
+    resolve: (obtained: Obtained) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    if (options.within !== null || this.#options.reentrant || this.#addresses.length > 1) {
+      this.#obtainInTurns(options).then(resolve, reject)
+      return
+    }
+    // As nearly always: nothing but one ask or one place in line.
+    const { engine } = this.#context
+    engine.assertOpen()
+    if (options.signal?.aborted === true) throw options.signal.reason
+    const [address] = this.#addresses as [LockAddress]
+    this.#ask(address, options, (leased) => resolve(this.#share(leased)), reject)
+  }
+
+  async #obtainInTurns(options: CheckedAcquireOptions): Promise<Obtained> {
     const { engine } = this.#context
     const { clock } = engine
     const until = clock.monotonic() + options.wait
@@ -52,7 +71,7 @@ export class Obtainer {
       if (options.signal?.aborted === true) throw options.signal.reason
       const outer = this.#outer(options.within)
       const left = Math.max(0, until - clock.monotonic())
-      if (outer === null) return this.#share(await this.#lease(options, left))
+      if (outer === null) return this.#share(await this.#lease({ ...options, wait: left }))
       const share = await this.#nest(outer, options, left)
       if (share !== null) return { share }
     }
@@ -96,15 +115,13 @@ export class Obtainer {
     if (share.end()) this.#giveBack(share.lease)
   }
 
-  #lease({ ttl, signal }: CheckedAcquireOptions, wait: number): Promise<Leased> {
+  #lease(terms: AskTerms): Promise<Leased> {
     const [address] = this.#addresses as [LockAddress, ...LockAddress[]]
-    return this.#addresses.length === 1
-      ? this.#grant(address, ttl, wait, signal)
-      : this.#leaseAll({ ttl, signal }, wait)
+    return this.#addresses.length === 1 ? this.#grant(address, terms) : this.#leaseAll(terms)
   }
 
   /** Takes the lock at every address, in order, all or none. */
-  async #leaseAll(options: { ttl: number; signal: AbortSignal | null }, wait: number): Promise<Leased> {
+  async #leaseAll({ ttl, wait, signal }: AskTerms): Promise<Leased> {
     const { engine } = this.#context
     const { clock } = engine
     const deadline = clock.monotonic() + wait
@@ -113,9 +130,9 @@ export class Obtainer {
       for (const address of this.#addresses) {
         // Between two halves nobody hears of these.
         engine.assertOpen()
-        if (options.signal?.aborted === true) throw options.signal.reason
+        if (signal?.aborted === true) throw signal.reason
         const left = wait === 0 ? 0 : Math.max(0, deadline - clock.monotonic())
-        const next = await this.#grant(address, options.ttl, left, options.signal)
+        const next = await this.#grant(address, { ttl, wait: left, signal })
         if ('holder' in next) {
           this.#giveBack(taken)
           return next
@@ -133,44 +150,54 @@ export class Obtainer {
     if (lease !== null) this.#context.engine.inBackground(lease.release().catch(() => undefined))
   }
 
+  #grant(address: LockAddress, terms: AskTerms): Promise<Leased<GrantedLease>> {
+    return new Promise((resolve, reject) => this.#ask(address, terms, resolve, reject))
+  }
+
   /** Takes the lock at one address: by one ask, or by a place in the line of this process's waiters. */
-  #grant(
+  #ask(
     address: LockAddress,
-    ttl: number,
-    wait: number,
-    signal: AbortSignal | null,
-  ): Promise<Leased<GrantedLease>> {
+    { ttl, wait, signal, group }: AskTerms,
+    resolve: (leased: Leased<GrantedLease>) => void,
+    reject: (error: unknown) => void,
+  ): void {
     const { engine } = this.#context
     const { renew, maxHold, handOver, retry } = this.#options
-    const wish: LockWish = { address, ttl, renew, maxHold, handOver, trace: engine.trace() }
-    return new Promise((resolve, reject) => {
-      if (wait === 0) {
-        askOnce(engine, new Waiter(engine, { wish, wait, retry, signal, cancel: cancelAsk, resolve, reject }))
-      } else {
-        const contention = engine.contentionFor(address)
-        const cancel = (waiter: Waiter, reason: unknown): void => contention.cancel(waiter, reason)
-        contention.add(new Waiter(engine, { wish, wait, retry, signal, cancel, resolve, reject }))
-      }
-    })
+    // Before the entry is looked up: it is the caller's own code.
+    const trace = engine.trace()
+    const entry = engine.table.at(address.key)
+    const wish: LockWish = { address, entry, ttl, renew, maxHold, handOver, trace, group }
+    const contention = wait === 0 ? null : engine.contentionFor(entry)
+    const line = contention ?? ASKS_ONCE
+    const waiter = new Waiter(engine, { wish, wait, retry, signal, line, resolve, reject })
+    if (contention === null) askOnce(engine, waiter)
+    else contention.add(waiter)
   }
 }
 
+/** What one ask is made with. Times in milliseconds. */
+type AskTerms = Pick<CheckedAcquireOptions, 'ttl' | 'wait' | 'signal' | 'group'>
+
+/** Where those stand who stand in no line. */
+const ASKS_ONCE = { cancel: cancelAsk }
+
 /** One ask, for those who do not wait. */
 function askOnce(engine: LockEngine, waiter: Waiter): void {
+  const { address, entry } = waiter.wish
   const acquisition = new Acquisition(engine, waiter.wish)
   waiter.acquisition = acquisition
-  const stopWatching = engine.whenClosed(() => cancelAsk(waiter, new ClosedError()))
-  waiter.timer = { cancel: stopWatching }
-  acquisition.start(NO_MANNERS, waiter.deadline + engine.budget, 0, (result) => {
+  entry.asking.push(waiter)
+  const heard = (result: AskResult): void => {
     if (result.kind === 'granted') {
       waiter.acquisition = null
       waiter.grant(result.lease)
     } else if (result.kind === 'busy') {
       waiter.refuse(result.holder?.owner ?? null)
     } else {
-      waiter.fail(publicError(result, `Acquiring the lock ${JSON.stringify(waiter.wish.address.name)}`))
+      waiter.fail(publicError(result, `Acquiring the lock ${JSON.stringify(address.name)}`))
     }
-  })
+  }
+  acquisition.start(NO_MANNERS, waiter.deadline + engine.budget, 0, { heard }, waiter.since)
 }
 
 function cancelAsk(waiter: Waiter, reason: unknown): void {

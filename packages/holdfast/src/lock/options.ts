@@ -2,6 +2,7 @@ import { bounds, defaults } from '../defaults.ts'
 import { parseDuration, type Duration } from '../duration.ts'
 import { InvalidArgumentError } from '../errors.ts'
 import { checkBoolean, checkOptions, checkSignal } from '../options.ts'
+import type { AskGroup } from '../store/contract.ts'
 import { Held } from './held.ts'
 import { checkRetry, type Retry } from './retry.ts'
 
@@ -73,17 +74,41 @@ export interface CheckedAcquireOptions {
   readonly wait: number
   readonly signal: AbortSignal | null
   readonly within: Held | null
+  /** Those that are asked for in the very same turn, to be granted together or not at all. */
+  readonly group?: AskGroup | undefined
 }
 
 const ttlBounds = { min: bounds.minTtl, max: bounds.maxTtl }
 const waitBounds = { min: 0, max: bounds.maxWait }
 const DEFAULT_HAND_OVER: HandOver = { grants: defaults.handOverGrants, time: defaults.handOverTime }
+const DEFAULTS: CheckedLockOptions = {
+  ttl: defaults.ttl,
+  wait: defaults.wait,
+  maxHold: null,
+  renew: true,
+  retry: null,
+  handOver: DEFAULT_HAND_OVER,
+  reentrant: false,
+  key: undefined,
+}
 const LOCK_OPTIONS = ['ttl', 'wait', 'maxHold', 'renew', 'retry', 'handOver', 'reentrant', 'key']
 const ACQUIRE_OPTIONS = ['signal', 'wait', 'ttl', 'within']
 
 /** @throws InvalidArgumentError that names option, value and remedy */
-export function checkLockOptions(options: LockOptions = {}): CheckedLockOptions {
-  checkOptions(options, LOCK_OPTIONS, 'lock')
+export function checkLockOptions(
+  options: LockOptions | undefined,
+  where = 'lock',
+  known: readonly string[] = LOCK_OPTIONS,
+): CheckedLockOptions {
+  return options === undefined ? DEFAULTS : checkGivenOptions(options, where, known)
+}
+
+function checkGivenOptions(
+  options: LockOptions,
+  where: string,
+  known: readonly string[],
+): CheckedLockOptions {
+  checkOptions(options, known, where)
   const {
     ttl = defaults.ttl,
     wait = defaults.wait,

@@ -30,6 +30,7 @@ beforeEach(() => {
     store: locks,
     storeKind: store.kind,
     canWake: true,
+    fences: 'clocked',
     clock,
     randomness: seededRandomness(2),
     budget: BUDGET,
@@ -61,7 +62,7 @@ function settling(owner: string, unfinishedUntil: number | null): { over: boolea
 
 describe('settleOwner', () => {
   test('one release is enough when no copy is under way', async () => {
-    const owner = engine.newOwner()
+    const owner = engine.newOwner(engine.table.at(address.key))
     await copyArrives(owner, Infinity)
     const state = settling(owner, null)
     await clock.settle()
@@ -69,7 +70,7 @@ describe('settleOwner', () => {
   })
 
   test('D17: a copy that arrives after the release, within its time, leaves no key behind it', async () => {
-    const owner = engine.newOwner()
+    const owner = engine.newOwner(engine.table.at(address.key))
     const notAfter = clock.wall() + 200
     await copyArrives(owner, notAfter)
     const state = settling(owner, notAfter)
@@ -82,7 +83,7 @@ describe('settleOwner', () => {
   })
 
   test('D17: a copy that arrives beyond its time is granted nothing', async () => {
-    const owner = engine.newOwner()
+    const owner = engine.newOwner(engine.table.at(address.key))
     const notAfter = clock.wall() + 200
     settling(owner, notAfter)
     await clock.advance(250)
@@ -91,7 +92,7 @@ describe('settleOwner', () => {
   })
 
   test('a release that is not answered is no release: it is repeated until one is', async () => {
-    const owner = engine.newOwner()
+    const owner = engine.newOwner(engine.table.at(address.key))
     await copyArrives(owner, Infinity)
     store.trouble('release', 'swallowed')
     const state = settling(owner, null)
@@ -104,7 +105,7 @@ describe('settleOwner', () => {
 
   test('it neither hammers the store nor lets it rest for more than a second beyond the budget', async () => {
     store.trouble('release', 'refused')
-    settling(engine.newOwner(), null)
+    settling(engine.newOwner(engine.table.at(address.key)), null)
     await clock.advance(TTL)
     const moments = store.times('release')
     const gaps = moments.slice(1).map((at, i) => at - (moments[i] as number))
@@ -114,7 +115,7 @@ describe('settleOwner', () => {
 
   test('it ends when any key of that owner must have expired by itself', async () => {
     store.trouble('release', 'swallowed')
-    const state = settling(engine.newOwner(), clock.wall() + BUDGET)
+    const state = settling(engine.newOwner(engine.table.at(address.key)), clock.wall() + BUDGET)
     await clock.advance(TTL + 2 * BUDGET - 1)
     expect(state.over).toBe(false)
     await clock.advance(BUDGET + 1_000)
@@ -126,7 +127,7 @@ describe('settleOwner', () => {
 
   test('nothing of it keeps the process alive', async () => {
     store.trouble('release', 'swallowed')
-    settling(engine.newOwner(), null)
+    settling(engine.newOwner(engine.table.at(address.key)), null)
     await clock.advance(BUDGET / 2)
     expect([clock.pendingTimers > 0, clock.keepAliveTimers]).toEqual([true, 0])
   })

@@ -39,7 +39,7 @@ export async function settleOwner(
       if (outcome.failure.final) return
       pause = Math.min(LONGEST_PAUSE, pause * 2)
     }
-    if (clock.monotonic() >= giveUpAt) return
+    if (clock.monotonic() >= giveUpAt || engine.over) return
     await engine.pause(pause)
     if (engine.over) return
   }

@@ -64,6 +64,20 @@ describe('fault 6: the wall clock is stepped', () => {
 })
 
 describe('fault 7: the machine sleeps, and the monotonic clock with it', () => {
+  test('INV-T1: while its acquire was under way: the holder is told when the wall clock says that it is over', async () => {
+    bench.store.trouble('renew', 'swallowed')
+    const asked = take()
+    bench.clock.asleepFor(TTL / 2)
+    const held = await asked
+    let told = false
+    held.signal.addEventListener('abort', () => (told = true))
+    await bench.clock.advance(Math.floor(DEADLINE - TTL / 2) - 1)
+    expect(told).toBe(false)
+    await bench.clock.advance(2)
+    expect(told).toBe(true)
+    expectLost(held, 'unreachable')
+  })
+
   test('longer than the lease: lost on the first line afterwards', async () => {
     const held = await take()
     const { signal } = held

@@ -6,9 +6,13 @@ import type { LockEngine } from './engine.ts'
 import type { GrantedLease } from './granted-lease.ts'
 import type { Lease } from './lease.ts'
 import type { Retry } from './retry.ts'
+import { takeOut } from './table.ts'
 
 /** A lease, or who has the lock: busy is a value here, an error only after a wait. */
-export type Leased<L extends Lease = Lease> = { readonly lease: L } | { readonly holder: string | null }
+export type Leased<L extends Lease = Lease> =
+  | { readonly lease: L }
+  /** `waited`: milliseconds. */
+  | { readonly holder: string | null; readonly waited: number }
 
 /** What a call wants, and how it is answered. */
 export interface WaiterParts {
@@ -18,8 +22,8 @@ export interface WaiterParts {
   /** How it asks again; `null` to stand in the queue. */
   readonly retry: Retry | null
   readonly signal: AbortSignal | null
-  /** Takes it out, wherever it is. Called at most once, when the signal aborts. */
-  readonly cancel: (waiter: Waiter, reason: unknown) => void
+  /** Where it stands, to be taken out of when the signal aborts. */
+  readonly line: { cancel(waiter: Waiter, reason: unknown): void }
   readonly resolve: (leased: Leased<GrantedLease>) => void
   readonly reject: (error: unknown) => void
 }
@@ -48,7 +52,7 @@ export class Waiter {
     this.deadline = this.since + parts.wait
     const { signal } = parts
     this.#stopWatching =
-      signal === null ? null : engine.aborts.add(signal, () => parts.cancel(this, signal.reason))
+      signal === null ? null : engine.aborts.add(signal, () => parts.line.cancel(this, signal.reason))
     engine.acquires(1)
   }
 
@@ -73,7 +77,7 @@ export class Waiter {
   /** Answers that another has it. */
   refuse(holder: string | null): void {
     this.#settle()
-    this.#parts.resolve({ holder })
+    this.#parts.resolve({ holder, waited: this.waited })
   }
 
   fail(error: unknown): void {
@@ -86,6 +90,7 @@ export class Waiter {
   /** What it had asked for is cleared away in the background, unless it was handed over. */
   #settle(): void {
     this.settled = true
+    if (takeOut(this.wish.entry.asking, this)) this.#engine.table.ended(this.wish.entry)
     this.timer?.cancel()
     this.acquisition?.abandon()
     this.#stopWatching?.()

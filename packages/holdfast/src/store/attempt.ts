@@ -9,6 +9,8 @@ export class Attempt {
   readonly until: number
   /** Monotonic milliseconds. A call that grants or prolongs must do nothing after this. */
   readonly validUntil: number
+  /** Set by the caller: an earlier try is still without an answer. What refused it may be unheard. */
+  afterSilence = false
   /** Set by the caller: do not send this (again). */
   abandoned = false
   /** Set by the store when it hands the request to the client: `null` while nothing was sent. */

@@ -1,6 +1,9 @@
+import type { StoreFindings } from '../check/report.ts'
 import type { Clock, Randomness } from '../clock.ts'
 import type { LockAddress } from '../name.ts'
 import type { Attempt } from './attempt.ts'
+import type { LimitStore } from './limit/contract.ts'
+import type { OnceStore } from './once/contract.ts'
 
 /** What a store can and cannot do. Primitives and callers read it; nothing else tells stores apart. */
 export interface StoreTraits {
@@ -32,9 +35,22 @@ export interface Store {
   open(context: StoreContext): OpenStore
 }
 
+/** What a store may have. */
+export type Primitive = 'locks' | 'limits' | 'idempotency'
+
 /** An opened store. */
 export interface OpenStore {
   readonly locks: LockStore
+  readonly limits: LimitStore
+  readonly once: OnceStore
+  /** What it has not, and refuses. Nothing when left out. */
+  readonly lacks?: readonly Primitive[]
+  /**
+   * What it can see of its server, and what the client's user needs. Reads only. A store that has nothing to say leaves it out.
+   *
+   * @param budget milliseconds for all of it
+   */
+  check?(budget: number): Promise<StoreFindings>
   /** Ends what the store itself opened (never what the caller handed over). Bounded; never rejects. */
   close(): Promise<void>
 }
@@ -64,6 +80,27 @@ export interface LockStore {
   inspect(address: LockAddress, attempt: Attempt): Promise<Answer<LockRecord | null>>
   /** Takes the lock away from `owner`: first a higher fence is written, then the lock is deleted and its holder told. */
   force(ask: OwnerAsk, attempt: Attempt): Promise<Answer<ForceResult>>
+  /**
+   * `acquire` and `release` for a listener instead of a promise: for a store that does so many at once that promises are a good
+   * part of their cost. `false` when a call cannot be made so: then `acquire` or `release` has to be used. The listener is not called
+   * before these return.
+   */
+  acquireFor?(ask: AcquireAsk, attempt: Attempt, listener: AnswerListener<AcquireResult>): boolean
+  releaseFor?(ask: OwnerAsk, attempt: Attempt, listener: AnswerListener<ReleaseResult>): boolean
+  /**
+   * For quorums: no later grant of this name is to have this fence or a lower one, here. Written only while `owner` holds the
+   * lock and its own fence here is not higher. A store without it cannot be part of a quorum with fences.
+   */
+  raise?(ask: RaiseAsk, attempt: Attempt): Promise<Answer<RaiseResult>>
+  /** Which server this is, so that a quorum can refuse one that it has already; `null` when the server does not tell. */
+  identify?(attempt: Attempt): Promise<ServerIdentity | null>
+  /**
+   * Whether the store itself may take back what an owner was granted in part, so that an owner that was asked for and not
+   * granted is used up: the next ask needs another.
+   */
+  readonly spendsOwners?: boolean
+  /** Whether asks of one group are one atomic step, in one round trip. */
+  readonly grantsTogether?: boolean
   /** Names the one who is told about wake-ups, forced releases and gaps. Called once, before anything else. */
   listen(listener: LockListener): void
   /** Says whether somebody waits or holds. A store that can push subscribes and unsubscribes by it; in the background. */
@@ -76,8 +113,21 @@ export interface LockListener {
   wake(key: string): void
   /** The lock at `key` was taken from `owner` by force. */
   forced(key: string, owner: string): void
-  /** Pushes may have been lost (the subscription began, or began again): ask about everything that matters. */
-  gap(): void
+  /** Another server answers than before, or the same one was started anew: it may have forgotten what was done last. */
+  epoch?(before: ServerIdentity | null, after: ServerIdentity): void
+  /**
+   * Pushes may have been lost (the subscription began, or began again): ask about everything that matters; where `key` is given, about
+   * that lock.
+   */
+  gap(key?: string): void
+  /** Another server answers from now on, or may, or one that came back: it may not have got the last things that were done. */
+  moved(): void
+}
+
+/** Hears what came of one try: one of both, once. */
+export interface AnswerListener<R> {
+  answered(answer: Answer<R>, attempt: Attempt): void
+  failed(error: unknown): void
 }
 
 /** What came back, and when by the server's clock. */
@@ -87,6 +137,8 @@ export interface Answer<R> {
   readonly serverTime: number
   /** Whether the request may have reached the server twice: the connection changed between sending and answer. */
   readonly maybeTwice: boolean
+  /** Stands for the server whose time it is, where several have a clock each; left out where there is one. */
+  readonly clock?: object | undefined
 }
 
 export interface OwnerAsk {
@@ -103,6 +155,14 @@ export interface AcquireAsk extends OwnerAsk {
   readonly queue: QueueManners
   /** How many fences more are wanted, to hand the lock on within the process. The store may give fewer. */
   readonly reserve?: number
+  /** For a store that {@link LockStore.grantsTogether}. */
+  readonly group?: AskGroup | undefined
+}
+
+/** Asks for several locks in one turn, which are granted together or not at all: where one is not free, all others are "busy". */
+export interface AskGroup {
+  /** How many there are. */
+  readonly size: number
 }
 
 export interface QueueManners {
@@ -114,6 +174,10 @@ export interface QueueManners {
 export interface RenewAsk extends OwnerAsk {
   readonly fence: bigint
   readonly ttl: number
+}
+
+export interface RaiseAsk extends OwnerAsk {
+  readonly fence: bigint
 }
 
 export interface LeaveAsk {
@@ -157,4 +221,20 @@ export type ForceResult =
 export interface LockRecord extends Holder {
   /** How many stand in the queue: processes, not callers. */
   readonly waiters: number
+}
+
+export type RaiseResult =
+  | { readonly kind: 'raised' }
+  /** The grant has a higher fence here, and nothing was written. */
+  | { readonly kind: 'higher'; readonly fence: bigint }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'other'; readonly holder: Holder }
+
+export interface ServerIdentity {
+  /** No two servers share it. */
+  readonly server: string
+  /** Shared by servers that hold copies of the same data; `null` when that is not known. */
+  readonly copies: string | null
+  /** Why it cannot be independent of others, as the end of a sentence that begins with "it"; `null` when nothing speaks against it. */
+  readonly dependent: string | null
 }

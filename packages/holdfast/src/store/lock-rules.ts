@@ -8,6 +8,8 @@ import type {
   LockRecord,
   OwnerAsk,
   QueueManners,
+  RaiseAsk,
+  RaiseResult,
   ReleaseResult,
   RenewAsk,
   RenewResult,
@@ -125,6 +127,17 @@ export class LockRules {
     if (holder !== null) this.#pushes?.forced(holder, address.key, owner)
     this.#wakeNext(address)
     return { kind: 'forced', fence: BigInt(fence) }
+  }
+
+  raise({ address, owner, fence }: RaiseAsk): RaiseResult {
+    const lease = this.#living(address.key)
+    if (lease === null) return { kind: 'missing' }
+    if (lease.owner !== owner) return { kind: 'other', holder: this.#holder(lease) }
+    if (BigInt(lease.fence) > fence) return { kind: 'higher', fence: BigInt(lease.fence) }
+    const last = this.#tables.lastFence(address.fenceKey)
+    if (fence >= BigInt(MAX_FENCE)) throw noFenceLeft(address.fenceKey, last)
+    if (BigInt(last) < fence) this.#tables.setLastFence(address.fenceKey, Number(fence))
+    return { kind: 'raised' }
   }
 
   #isOver(lease: Lease): boolean {

@@ -1,10 +1,13 @@
+import { stat } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../clock.ts'
 import { bounds } from '../defaults.ts'
 import { listen, type HoldfastEvents } from '../events/channels.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
 import type { Attempt } from './attempt.ts'
 import type { Answer } from './contract.ts'
 import { StoreFailure } from './failure.ts'
+import { Schedule } from '../schedule.ts'
 import { Operation, type OperationPlan, type Outcome } from './operation.ts'
 
 /**
@@ -18,7 +21,7 @@ const BUDGET = 900
 interface Try {
   readonly attempt: Attempt
   readonly at: number
-  answer(result: string): void
+  answer(result: string, maybeTwice?: boolean): void
   fail(error: unknown): void
 }
 
@@ -51,12 +54,15 @@ function begin(more: Partial<OperationPlan<string>> = {}, sends = true) {
     ask: (attempt) =>
       new Promise<Answer<string>>((resolve, reject) => {
         if (sends) attempt.sent = { monotonic: clock.monotonic(), wall: clock.wall() }
-        const answer = (result: string): void => resolve({ result, serverTime: 1, maybeTwice: false })
+        const answer = (result: string, maybeTwice = false): void =>
+          resolve({ result, serverTime: 1, maybeTwice })
         tries.push({ attempt, at: clock.monotonic(), answer, fail: reject })
       }),
     ...more,
   }
-  const operation = new Operation<string>({ clock, storeKind: 'played' }, plan, BUDGET)
+  const foreground = new Schedule(clock, { keepAlive: true })
+  const schedule = new Schedule(clock)
+  const operation = new Operation<string>({ clock, storeKind: 'played', foreground, schedule }, plan, BUDGET)
   const seen: { outcome: Outcome<string> | null; at: number | null } = { outcome: null, at: null }
   void operation.run().then((outcome) => {
     seen.outcome = outcome
@@ -68,6 +74,25 @@ function begin(more: Partial<OperationPlan<string>> = {}, sends = true) {
 const nth = (n: number): Try => tries[n - 1] as Try
 
 describe('an operation', () => {
+  test('whose time ran out while the event loop was blocked first takes the answer that had arrived meanwhile', async () => {
+    // The machine's own event loop: timers come before what was read.
+    const context = {
+      clock: systemClock,
+      storeKind: 'played',
+      foreground: new Schedule(systemClock, { keepAlive: true }),
+      schedule: new Schedule(systemClock),
+    }
+    const ask = (attempt: Attempt): Promise<Answer<string>> => {
+      attempt.sent = { monotonic: 0, wall: 0 }
+      return new Promise((resolve) => {
+        stat('.', () => resolve({ result: 'granted', serverTime: 1, maybeTwice: false }))
+      })
+    }
+    const outcome = new Operation(context, { what: 'acquire', ask }, 30).run()
+    const end = systemClock.monotonic() + 80
+    while (systemClock.monotonic() < end);
+    expect(await outcome).toMatchObject({ kind: 'done', answer: { result: 'granted' } })
+  })
   test('ends with the answer of its only try, and sets nothing going any more', async () => {
     const { seen } = begin()
     nth(1).answer('granted')
@@ -90,6 +115,15 @@ describe('an operation', () => {
     await clock.advance(10 * BUDGET)
     expect(tries).toHaveLength(3)
     expect(told).toEqual([{ store: 'played', operation: 'acquire', reason: 'silent', outcome: 'unknown' }])
+  })
+
+  test('that may be tried once only waits for that one until the end of the budget', async () => {
+    const { seen } = begin({ tries: 1 })
+    await clock.advance(BUDGET - 1)
+    expect([tries.length, seen.outcome]).toEqual([1, null])
+    nth(1).answer('granted')
+    await clock.settle()
+    expect(seen.outcome).toMatchObject({ kind: 'done', answer: { result: 'granted' }, doubtful: false })
   })
 
   test('takes the answer to any of its tries, also to one that it had given up', async () => {
@@ -229,5 +263,83 @@ describe('an operation', () => {
       failure: { reason: 'fault', final: true, message: 'x is not a function' },
     })
     expect(tries).toHaveLength(1)
+  })
+
+  test('says of a try whether an earlier one is without an answer', async () => {
+    begin()
+    await clock.advance(350)
+    expect(tries.map(({ attempt }) => attempt.afterSilence)).toEqual([false, true])
+    nth(1).fail(failure('not-done'))
+    nth(2).fail(failure('not-done'))
+    await clock.advance(100)
+    expect(tries.map(({ attempt }) => attempt.afterSilence)).toEqual([false, true, false])
+  })
+
+  describe('E22: with an answer that is the last word only when no other try is out', () => {
+    const isWeak = (result: string): boolean => result === 'denied'
+
+    test('takes it at once when there is no other', async () => {
+      const { seen } = begin({ isWeak })
+      nth(1).answer('denied')
+      await clock.settle()
+      expect(seen.outcome).toMatchObject({ kind: 'done', answer: { result: 'denied' }, doubtful: false })
+      expect(clock.pendingTimers).toBe(0)
+    })
+
+    test('takes a better one that comes after it', async () => {
+      const { seen } = begin({ isWeak })
+      await clock.advance(350)
+      nth(1).answer('denied')
+      await clock.advance(300)
+      expect([tries.length, seen.outcome]).toEqual([2, null])
+      nth(2).answer('granted')
+      await clock.settle()
+      expect(seen.outcome).toMatchObject({ kind: 'done', answer: { result: 'granted' }, doubtful: false })
+    })
+
+    test('asks once more when the client itself may have sent it twice: what it says is left for the other copy', async () => {
+      const { seen } = begin({ isWeak })
+      nth(1).answer('denied', true)
+      await clock.settle()
+      expect([tries.length, seen.outcome]).toEqual([2, null])
+      nth(2).answer('denied', true)
+      await clock.settle()
+      expect(seen.outcome).toMatchObject({ kind: 'done', answer: { result: 'denied' }, doubtful: false })
+      expect([tries.length, clock.pendingTimers]).toEqual([2, 0])
+    })
+
+    test.each([
+      ['fails', () => nth(2).fail(failure('unknown'))],
+      ['stays silent', () => undefined],
+    ])('takes it when that %s, within the time of a try', async (_, then) => {
+      const { seen } = begin({ isWeak })
+      nth(1).answer('denied', true)
+      await clock.settle()
+      then()
+      await clock.advance(BUDGET / bounds.triesPerBudget)
+      expect(seen.outcome).toMatchObject({ kind: 'done', answer: { result: 'denied' }, doubtful: true })
+      expect([tries.length, clock.pendingTimers]).toEqual([2, 0])
+    })
+
+    test('takes it when the other try has failed', async () => {
+      const { seen } = begin({ isWeak })
+      await clock.advance(350)
+      nth(1).answer('denied')
+      nth(2).fail(failure('unknown'))
+      await clock.settle()
+      expect(seen.outcome).toMatchObject({ kind: 'done', answer: { result: 'denied' }, doubtful: true })
+      expect(clock.pendingTimers).toBe(0)
+    })
+
+    test('INV-H1: takes it at the end of the budget when the other try stays silent, with a doubt', async () => {
+      const { seen } = begin({ isWeak })
+      await clock.advance(350)
+      nth(2).answer('denied')
+      await clock.advance(BUDGET - 351)
+      expect(seen.outcome).toBeNull()
+      await clock.advance(1)
+      expect(seen).toMatchObject({ at: BUDGET, outcome: { kind: 'done', doubtful: true } })
+      expect([tries.length, clock.pendingTimers]).toEqual([2, 0])
+    })
   })
 })

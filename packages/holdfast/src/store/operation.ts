@@ -1,9 +1,13 @@
-import type { Clock, Timer } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { bounds } from '../defaults.ts'
 import { events } from '../events/channels.ts'
+import type { Schedule, Scheduled } from '../schedule.ts'
 import { Attempt } from './attempt.ts'
-import type { Answer } from './contract.ts'
-import { StoreFailure } from './failure.ts'
+import type { Answer, AnswerListener } from './contract.ts'
+import { asStoreFailure, StoreFailure } from './failure.ts'
+
+/** A timer that comes later than this after its time was kept back: the event loop was blocked, and answers may lie unread. */
+const LATE_TIMER_MS = 10
 
 /** Less time than this is left over by rounding, and is none for a try. */
 const SHORTEST_TRY_MS = 1
@@ -20,11 +24,28 @@ export type Outcome<R> =
   | { readonly kind: 'refused'; readonly failure: StoreFailure }
   | { readonly kind: 'unknown'; readonly failure: StoreFailure }
 
+/** An answer that is not the last word. */
+interface WeakAnswer<R> {
+  readonly answer: Answer<R>
+  readonly attempt: Attempt
+}
+
+const NO_ATTEMPTS: readonly Attempt[] = []
+
+/** Hears how an operation ended; once. */
+export interface OperationListener<R> {
+  ended(outcome: Outcome<R>, operation: Operation<R>): void
+}
+
 /** What all operations on a store share. */
 export interface OperationContext {
   readonly clock: Clock
   /** The store's kind, for the error event. */
   readonly storeKind: string
+  /** When those are asked again for which the process stays alive. One timer for all of them. */
+  readonly foreground: Schedule
+  /** The same for what goes on in the background. */
+  readonly schedule: Schedule
 }
 
 /** What an operation is. */
@@ -32,8 +53,16 @@ export interface OperationPlan<R> {
   /** For the error event. */
   readonly what: string
   readonly ask: (attempt: Attempt) => Promise<Answer<R>>
+  /** The same, for stores that can do without a promise; `false` when this one cannot be asked so. */
+  readonly askFor?: (attempt: Attempt, listener: AnswerListener<R>) => boolean
   /** Whether this answer speaks of a copy only (`late`): the operation asks again. */
   readonly isLate?: (result: R) => boolean
+  /**
+   * Whether this answer is the last word only when no other try is out: what was refused to one may have been done for another,
+   * a moment later. Waited for until the budget's end, and no further try is made. Where the client itself may have sent the only
+   * try twice, one more is made: its answer stands for the copy that is still under way.
+   */
+  readonly isWeak?: (result: R) => boolean
   /** Monotonic milliseconds after which the store must not act, when that is before the budget's end. */
   readonly validUntil?: number
   /** At most so many tries; as many as the budget allows when left out. */
@@ -43,29 +72,43 @@ export interface OperationPlan<R> {
 }
 
 /**
- * One operation on a store within a time budget of ours. A third of the budget per try; a try that stays unanswered is
+ * One operation on a store within a time budget of ours. A third of the budget per try, or all of it for the only one; a try that stays unanswered is
  * followed by another while the first may still answer, and the first real answer of any of them counts. Settles within
  * the budget whatever the client or the server does.
  */
-export class Operation<R> {
+export class Operation<R> implements Scheduled, AnswerListener<R> {
+  dueAt = 0
+  readonly early = 0
+  heapIndex = -1
   readonly #context: OperationContext
   readonly #plan: OperationPlan<R>
   readonly #budget: number
+  readonly #begun: number
   readonly #until: number
-  readonly #attempts: Attempt[] = []
+  #attempts: readonly Attempt[] = NO_ATTEMPTS
   #failure: StoreFailure | null = null
-  #timer: Timer | null = null
-  #settle: ((outcome: Outcome<R>) => void) | null = null
+  #listener: OperationListener<R> | null = null
   #unanswered = 0
   /** Whether some try ended without telling whether it was done. */
   #doubtful = false
+  /** An answer that counts unless another try brings a better one. */
+  #weak: WeakAnswer<R> | null = null
 
-  /** @param budget milliseconds for the whole operation, repeats included */
-  constructor(context: OperationContext, plan: OperationPlan<R>, budget: number) {
+  /**
+   * @param budget milliseconds for the whole operation, repeats included
+   * @param now monotonic milliseconds, for those who have just read them: reading clocks is a good part of a quick operation
+   */
+  constructor(
+    context: OperationContext,
+    plan: OperationPlan<R>,
+    budget: number,
+    now = context.clock.monotonic(),
+  ) {
     this.#context = context
     this.#plan = plan
     this.#budget = budget
-    this.#until = context.clock.monotonic() + budget
+    this.#begun = now
+    this.#until = now + budget
   }
 
   /** Every try so far. */
@@ -73,48 +116,76 @@ export class Operation<R> {
     return this.#attempts
   }
 
-  /** Begins, and calls `settle` once. */
-  start(settle: (outcome: Outcome<R>) => void): void {
-    this.#settle = settle
-    this.#try()
+  /** Begins, and tells the listener how it ended, unless it is abandoned before. */
+  start(listener: OperationListener<R>): void {
+    this.#listener = listener
+    this.#try(this.#begun)
   }
 
   run(): Promise<Outcome<R>> {
-    return new Promise((resolve) => this.start(resolve))
+    return new Promise((resolve) => this.start({ ended: resolve }))
   }
 
   /** Ends the wait and sends nothing any more; nobody is told. */
   abandon(): void {
     for (const attempt of this.#attempts) attempt.abandoned = true
-    this.#settle = null
-    this.#timer?.cancel()
+    this.#listener = null
+    this.#schedule.remove(this)
   }
 
-  #try(): void {
+  /** The last try was not answered for long enough, or a pause is over. */
+  onDue(): void {
+    const { clock } = this.#context
+    const now = clock.monotonic()
+    if (now - this.dueAt < LATE_TIMER_MS) return this.#try(now)
+    // What arrived while the event loop was blocked is read in this very turn, after the timers.
+    clock.endOfTurn(() => {
+      if (this.#listener !== null && this.heapIndex < 0) this.#try(clock.monotonic())
+    })
+  }
+
+  get #schedule(): Schedule {
+    return this.#plan.background === true ? this.#context.schedule : this.#context.foreground
+  }
+
+  #try(now: number): void {
+    if (this.#weak !== null) return this.#concludeWeakly(this.#weak)
+    this.#send(now)
+  }
+
+  #send(now: number): void {
     const { validUntil, tries = Infinity } = this.#plan
-    const now = this.#context.clock.monotonic()
     const left = this.#until - now
     if (left < SHORTEST_TRY_MS || this.#attempts.length >= tries) return this.#giveUp()
     const end = now + this.#budget
     const attempt = new Attempt(this.#until, validUntil === undefined ? end : Math.min(end, validUntil))
-    this.#attempts.push(attempt)
+    // Nearly always there is one.
+    this.#attempts = this.#attempts === NO_ATTEMPTS ? [attempt] : [...this.#attempts, attempt]
+    attempt.afterSilence = this.#unanswered > 0
     this.#unanswered += 1
-    this.#tryIn(Math.min(this.#budget / bounds.triesPerBudget, left))
-    this.#plan.ask(attempt).then(
-      (answer) => this.#answered(answer, attempt),
-      (error: unknown) => this.#failed(error),
+    this.#schedule.put(this, now + Math.min(this.#budget / Math.min(tries, bounds.triesPerBudget), left))
+    let asked: Promise<Answer<R>>
+    try {
+      if (this.#plan.askFor?.(attempt, this) === true) return
+      asked = this.#plan.ask(attempt)
+    } catch (error) {
+      // A store that throws where it should reject.
+      asked = Promise.reject(error)
+    }
+    asked.then(
+      (answer) => this.answered(answer, attempt),
+      (error: unknown) => this.failed(error),
     )
   }
 
   #tryIn(ms: number): void {
-    this.#timer?.cancel()
-    const keepAlive = this.#plan.background !== true
-    this.#timer = this.#context.clock.setTimer(() => this.#try(), ms, { keepAlive })
+    this.#schedule.put(this, this.#context.clock.monotonic() + ms)
   }
 
-  #answered(answer: Answer<R>, attempt: Attempt): void {
+  /** Of a try. */
+  answered(answer: Answer<R>, attempt: Attempt): void {
     this.#unanswered -= 1
-    if (this.#settle === null) return
+    if (this.#listener === null) return
     if (this.#plan.isLate !== undefined && this.#plan.isLate(answer.result)) {
       this.#doubtful = true
       this.#failure = new StoreFailure('the request reached the store too late to be acted on', {
@@ -125,18 +196,34 @@ export class Operation<R> {
       })
       return this.#again(0)
     }
-    const doubtful = this.#doubtful || this.#unanswered > 0
-    this.#end({ kind: 'done', answer, attempt, doubtful })
+    if (this.#unanswered > 0 && this.#plan.isWeak?.(answer.result) === true) {
+      this.#weak = { answer, attempt }
+      return this.#schedule.put(this, this.#until)
+    }
+    if (answer.maybeTwice && this.#attempts.length === 1 && this.#plan.isWeak?.(answer.result) === true) {
+      this.#weak = { answer, attempt }
+      return this.#send(this.#context.clock.monotonic())
+    }
+    this.#conclude(answer, attempt)
   }
 
-  #failed(error: unknown): void {
+  #concludeWeakly({ answer, attempt }: WeakAnswer<R>): void {
+    this.#conclude(answer, attempt)
+  }
+
+  #conclude(answer: Answer<R>, attempt: Attempt): void {
+    this.#end({ kind: 'done', answer, attempt, doubtful: this.#doubtful || this.#unanswered > 0 })
+  }
+
+  /** Of a try. */
+  failed(error: unknown): void {
     this.#unanswered -= 1
-    if (this.#settle === null) return
-    const failure = asFailure(error)
+    if (this.#listener === null) return
+    const failure = asStoreFailure(error)
     this.#failure = failure
     if (failure.outcome === 'unknown') this.#doubtful = true
     this.#tell(failure)
-    if (failure.final) return this.#giveUp()
+    if ((failure.final || failure.exhausted) && this.#weak === null) return this.#giveUp()
     this.#again(bounds.pauseBetweenTries)
   }
 
@@ -146,12 +233,14 @@ export class Operation<R> {
    */
   #again(pause: number): void {
     if (this.#unanswered > 0) return
+    if (this.#weak !== null) return this.#concludeWeakly(this.#weak)
     const left = this.#until - this.#context.clock.monotonic()
     if (left < Math.min(2 * pause, this.#budget / 2)) this.#giveUp()
-    else this.#tryIn(pause)
+    else this.#tryIn(Math.min(pause, left))
   }
 
   #giveUp(): void {
+    if (this.#weak !== null) return this.#concludeWeakly(this.#weak)
     const failure = this.#failure ?? silent()
     if (this.#failure === null) this.#tell(failure)
     const unsure = this.#unanswered > 0 || this.#doubtful || failure.outcome === 'unknown'
@@ -160,9 +249,9 @@ export class Operation<R> {
   }
 
   #end(outcome: Outcome<R>): void {
-    const settle = this.#settle
+    const listener = this.#listener
     this.abandon()
-    settle?.(outcome)
+    listener?.ended(outcome, this)
   }
 
   #tell(failure: StoreFailure): void {
@@ -178,18 +267,5 @@ function silent(): StoreFailure {
     outcome: 'unknown',
     final: false,
     reason: 'silent',
-  })
-}
-
-/** A store that throws something else has a fault of its own; what it did is unknown. */
-function asFailure(error: unknown): StoreFailure {
-  if (error instanceof StoreFailure) return error
-  const message = error instanceof Error ? error.message : String(error)
-  return new StoreFailure(message, {
-    kind: 'unreachable',
-    outcome: 'unknown',
-    final: true,
-    reason: 'fault',
-    cause: error,
   })
 }

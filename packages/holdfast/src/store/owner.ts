@@ -7,7 +7,10 @@ import type { Holder } from './contract.ts'
 const PROCESS_CHARACTERS = 14
 /** Characters that number the owners of a process: 48 bits, enough for nine years of a million a second. */
 const COUNTER_CHARACTERS = 8
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** Characters of the unique id that an owner begins with. */
+export const ID_CHARACTERS = PROCESS_CHARACTERS + COUNTER_CHARACTERS
+/** The digits of ids. */
+export const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 /** A name for a process: for one opening of a store. */
 export function newProcessName(randomness: Randomness): string {
@@ -20,22 +23,40 @@ export function newProcessName(randomness: Randomness): string {
  */
 export class OwnerMint {
   readonly #process: string
-  readonly #tail: string
+  readonly #tail = ownerTail()
   #count = 0
+  /** All of an owner but its last digit and the tail, which change with every sixty-fourth. */
+  #head = ''
 
   constructor(process: string) {
     this.#process = process
-    this.#tail = `@${hostname().replace(/[^A-Za-z0-9._-]/g, '_')}:${pid}`
   }
 
   next(): string {
-    let counter = ''
-    for (let rest = this.#count++, i = 0; i < COUNTER_CHARACTERS; i += 1) {
-      counter = ALPHABET.charAt(rest % 64) + counter
-      rest = Math.floor(rest / 64)
-    }
-    return `${this.#process}${counter}${this.#tail}`
+    const count = this.#count++
+    const digit = count % 64
+    if (digit === 0) this.#head = this.#process + digitsOf(Math.floor(count / 64), COUNTER_CHARACTERS - 1)
+    return this.#head + ALPHABET.charAt(digit) + this.#tail
   }
+}
+
+/** How every owner of this process ends: `@<host>:<pid>`. */
+export function ownerTail(): string {
+  return `@${hostname().replace(/[^A-Za-z0-9._-]/g, '_')}:${pid}`
+}
+
+/** The unique id that an owner of this library's making begins with. */
+export function idOf(owner: string): string {
+  return owner.slice(0, ID_CHARACTERS)
+}
+
+function digitsOf(number: number, length: number): string {
+  let digits = ''
+  for (let rest = number, i = 0; i < length; i += 1) {
+    digits = ALPHABET.charAt(rest % 64) + digits
+    rest = Math.floor(rest / 64)
+  }
+  return digits
 }
 
 /** The process in an owner of this library's making; `null` for anything else. */
@@ -45,8 +66,7 @@ export function processOf(owner: string): string | null {
 
 /** The unique id in an owner of this library's making, which is also the id of the lease; `null` for anything else. */
 export function leaseIdOf(owner: string): string | null {
-  const at = PROCESS_CHARACTERS + COUNTER_CHARACTERS
-  return owner.charAt(at) === '@' ? owner.slice(0, at) : null
+  return owner.charAt(ID_CHARACTERS) === '@' ? owner.slice(0, ID_CHARACTERS) : null
 }
 
 /** What follows the fences in a lock's value. */

@@ -49,7 +49,7 @@ const noting: readonly CaseOutline[] = [
       const { lock: address } = scene
       const { clock } = scene.bench
       const { owner } = party
-      const budget = scene.units(20)
+      const budget = scene.units(100)
       const granting = async (
         what: string,
         call: (attempt: Attempt) => Promise<{ serverTime: number }>,

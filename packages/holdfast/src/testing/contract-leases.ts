@@ -8,14 +8,14 @@ const acquiring: readonly CaseOutline[] = [
       const [one, two] = [await scene.open(), await scene.open()]
       const owner = one.owner()
       assert.equal(await two.inspect(), null)
-      const result = await one.acquire(owner, { ttl: scene.units(20) })
+      const result = await one.acquire(owner, { ttl: scene.units(400) })
       assert.equal(result.kind, 'granted')
       assert.equal(result.kind === 'granted' && result.again, false)
       const record = await two.record()
       assert.equal(record.owner, owner)
       assert.equal(record.waiters, 0)
       assert.ok(
-        record.remaining <= scene.units(20) && record.remaining > scene.units(15),
+        record.remaining <= scene.units(400) && record.remaining > scene.units(300),
         `${record.remaining} ms are left`,
       )
     },
@@ -24,9 +24,13 @@ const acquiring: readonly CaseOutline[] = [
     name: 'acquire: a lock is busy until its time is over, and free from then on',
     run: async (scene) => {
       const [one, two] = [await scene.open(), await scene.open()]
-      await one.grant(one.owner(), { ttl: scene.units(6) })
-      await scene.pass(3)
-      assert.equal((await two.acquire(two.owner())).kind, 'busy')
+      await scene.pace.inTime(async (by) => {
+        await one.grant(one.owner(), { ttl: scene.units(6) })
+        await scene.pass(3)
+        const { kind } = await two.acquire(two.owner())
+        by(6)
+        assert.equal(kind, 'busy')
+      })
       await scene.pass(4)
       assert.equal(await one.inspect(), null)
       assert.equal((await two.acquire(two.owner())).kind, 'granted')
@@ -37,18 +41,18 @@ const acquiring: readonly CaseOutline[] = [
     run: async (scene) => {
       const [one, two] = [await scene.open(), await scene.open()]
       const owner = one.owner()
-      const fence = await one.grant(owner, { ttl: scene.units(20) })
+      const fence = await one.grant(owner, { ttl: scene.units(400) })
       for (const party of [one, two]) {
         const result = await party.acquire(party.owner(), { ttl: scene.units(500) })
         assert.ok(result.kind === 'busy' && result.holder !== null)
         assert.equal(result.holder.owner, owner)
         assert.equal(result.holder.fence, fence)
         const { remaining } = result.holder
-        assert.ok(remaining !== null && remaining <= scene.units(20) && remaining > scene.units(15))
+        assert.ok(remaining !== null && remaining <= scene.units(400) && remaining > scene.units(300))
       }
       const record = await two.record()
       assert.deepEqual([record.owner, record.fence, record.waiters], [owner, fence, 0])
-      assert.ok(record.remaining <= scene.units(20))
+      assert.ok(record.remaining <= scene.units(400))
     },
   },
   {
@@ -68,12 +72,16 @@ const acquiring: readonly CaseOutline[] = [
     name: 'acquire: asked again by its owner, the lease is its full ttl from then',
     run: async (scene) => {
       const one = await scene.open()
-      const owner = one.owner()
-      await one.grant(owner, { ttl: scene.units(8) })
-      await scene.pass(4)
-      await one.acquire(owner, { ttl: scene.units(8) })
-      await scene.pass(5)
-      assert.equal((await one.record()).owner, owner)
+      await scene.pace.inTime(async (by) => {
+        const owner = one.owner()
+        await one.grant(owner, { ttl: scene.units(8) })
+        await scene.pass(4)
+        await one.acquire(owner, { ttl: scene.units(8) })
+        await scene.pass(5)
+        const record = await one.inspect()
+        by(4 + 8)
+        assert.equal(record?.owner, owner)
+      })
     },
   },
   {
@@ -81,9 +89,9 @@ const acquiring: readonly CaseOutline[] = [
     run: async (scene) => {
       const one = await scene.open()
       const owner = one.owner()
-      await one.grant(owner, { ttl: scene.units(40) })
+      await one.grant(owner, { ttl: scene.units(400) })
       await one.acquire(owner, { ttl: scene.units(2) })
-      assert.ok((await one.record()).remaining > scene.units(30))
+      assert.ok((await one.record()).remaining > scene.units(300))
     },
   },
   {
@@ -127,13 +135,13 @@ const releasing: readonly CaseOutline[] = [
       const [early, late] = [one.owner(), two.owner()]
       await one.grant(early, { ttl: scene.units(2) })
       await scene.pass(3)
-      const fence = await two.grant(late, { ttl: scene.units(40) })
+      const fence = await two.grant(late, { ttl: scene.units(400) })
       // An owner whose name begins the holder's, or is begun by it, is another owner too.
       for (const owner of [early, one.owner(), late.slice(0, -1), `${late}0`]) {
         const result = await one.release(owner)
         assert.ok(result.kind === 'other', `a release by ${owner} was answered ${result.kind}`)
         assert.deepEqual([result.holder.owner, result.holder.fence], [late, fence])
-        assert.ok(result.holder.remaining !== null && result.holder.remaining > scene.units(20))
+        assert.ok(result.holder.remaining !== null && result.holder.remaining > scene.units(300))
       }
       assert.equal((await two.record()).owner, late)
     },
@@ -158,15 +166,22 @@ const renewing: readonly CaseOutline[] = [
     name: 'renew: prolongs the lease of owner and fence, and changes nothing else',
     run: async (scene) => {
       const one = await scene.open()
-      const owner = one.owner()
-      const fence = await one.grant(owner, { ttl: scene.units(8) })
-      await scene.pass(4)
-      assert.deepEqual(await one.renew(owner, fence, { ttl: scene.units(8) }), { kind: 'renewed' })
-      await scene.pass(5)
-      const record = await one.record()
-      assert.deepEqual([record.owner, record.fence], [owner, fence])
-      assert.ok(record.remaining <= scene.units(3))
-      assert.equal((await one.release(owner)).kind, 'released')
+      await scene.pace.inTime(async (by) => {
+        const owner = one.owner()
+        const fence = await one.grant(owner, { ttl: scene.units(8) })
+        await scene.pass(4)
+        const renewed = await one.renew(owner, fence, { ttl: scene.units(8) })
+        by(8)
+        assert.deepEqual(renewed, { kind: 'renewed' })
+        await scene.pass(5)
+        const record = await one.inspect()
+        const released = await one.release(owner)
+        by(4 + 8)
+        assert.deepEqual([record?.owner, record?.fence], [owner, fence])
+        // Clocks differ in their last millisecond, so not exactly 3.
+        assert.ok((record?.remaining ?? Infinity) < scene.units(4))
+        assert.equal(released.kind, 'released')
+      })
     },
   },
   {
@@ -174,9 +189,9 @@ const renewing: readonly CaseOutline[] = [
     run: async (scene) => {
       const one = await scene.open()
       const owner = one.owner()
-      const fence = await one.grant(owner, { ttl: scene.units(40) })
+      const fence = await one.grant(owner, { ttl: scene.units(400) })
       assert.deepEqual(await one.renew(owner, fence, { ttl: scene.units(2) }), { kind: 'renewed' })
-      assert.ok((await one.record()).remaining > scene.units(30))
+      assert.ok((await one.record()).remaining > scene.units(300))
     },
   },
   {
@@ -184,7 +199,7 @@ const renewing: readonly CaseOutline[] = [
     run: async (scene) => {
       const [one, two] = [await scene.open(), await scene.open()]
       const owner = one.owner()
-      const fence = await one.grant(owner, { ttl: scene.units(20) })
+      const fence = await one.grant(owner, { ttl: scene.units(400) })
       // Fences that only begin with the right digits are others too.
       for (const [who, which] of [
         [two.owner(), fence],
@@ -197,7 +212,7 @@ const renewing: readonly CaseOutline[] = [
         assert.ok(result.kind === 'other', `renewal of fence ${which} was answered ${result.kind}`)
         assert.deepEqual([result.holder.owner, result.holder.fence], [owner, fence])
       }
-      assert.ok((await one.record()).remaining <= scene.units(20))
+      assert.ok((await one.record()).remaining <= scene.units(400))
     },
   },
   {
@@ -241,14 +256,14 @@ const late: readonly CaseOutline[] = [
       await one.grant(one.owner(), { address: scene.address('other') })
       assert.deepEqual(await one.acquire(owner, { attempt: tooLate(), queue: JOIN }), { kind: 'late' })
       assert.equal(await one.inspect(), null)
-      await one.grant(owner, { ttl: scene.units(20) })
+      await one.grant(owner, { ttl: scene.units(400) })
       assert.deepEqual(await one.acquire(owner, { attempt: tooLate(), ttl: scene.units(500) }), {
         kind: 'late',
       })
       assert.deepEqual(await two.acquire(two.owner(), { attempt: tooLate(), queue: JOIN }), { kind: 'late' })
       const record = await one.record()
       assert.equal(record.waiters, 0)
-      assert.ok(record.remaining <= scene.units(20))
+      assert.ok(record.remaining <= scene.units(400))
     },
   },
   {
@@ -256,10 +271,10 @@ const late: readonly CaseOutline[] = [
     run: async (scene) => {
       const one = await scene.open()
       const owner = one.owner()
-      const fence = await one.grant(owner, { ttl: scene.units(20) })
+      const fence = await one.grant(owner, { ttl: scene.units(400) })
       const attempt = scene.attempt(-scene.units(1))
       assert.deepEqual(await one.renew(owner, fence, { ttl: scene.units(500), attempt }), { kind: 'late' })
-      assert.ok((await one.record()).remaining <= scene.units(20))
+      assert.ok((await one.record()).remaining <= scene.units(400))
     },
   },
 ]

@@ -112,9 +112,16 @@ const standing: readonly CaseOutline[] = [
       const [holder, waiter] = [await scene.open(), await scene.open()]
       const owner = holder.owner()
       waiter.locks.attend(true)
-      await holder.grant(owner)
+      const before = (await holder.acquireAnswer(owner)).serverTime
       await waiter.join()
-      assert.deepEqual(await holder.release(owner), { kind: 'released', wokeOther: false })
+      const { result, serverTime } = await holder.locks.release(
+        { address: scene.lock, owner },
+        scene.attempt(),
+      )
+      assert.equal(result.kind, 'released')
+      // On a machine so busy that it takes longer it is the waiter's turn.
+      if (serverTime - before < bounds.patience)
+        assert.deepEqual(result, { kind: 'released', wokeOther: false })
       await scene.pass(2)
       assert.deepEqual(waiter.heard.wakes, [])
     },

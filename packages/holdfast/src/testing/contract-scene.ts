@@ -4,6 +4,7 @@ import { Attempt } from '../store/attempt.ts'
 import type {
   AcquireResult,
   Answer,
+  AskGroup,
   ForceResult,
   LockRecord,
   LockStore,
@@ -14,6 +15,8 @@ import type {
   StoreTraits,
 } from '../store/contract.ts'
 import { OwnerMint } from '../store/owner.ts'
+import { CONTRACT_BUDGET_MS } from './contract-budget.ts'
+import { Pace } from './contract-pace.ts'
 import type { LockStoreBench } from './lock-store-contract.ts'
 
 /** What a case may do behind the store's back. */
@@ -34,8 +37,6 @@ export const QUIET: QueueManners = { join: false, stands: false, yield: false }
 export const JOIN: QueueManners = { join: true, stands: true, yield: false }
 export const YIELD: QueueManners = { join: false, stands: false, yield: true }
 
-/** Budget of one call; generous, since these cases are about what is answered and not about speed. */
-const BUDGET_MS = 5_000
 /** How long a push may take, in units. */
 const PUSH_UNITS = 60
 
@@ -44,6 +45,7 @@ export interface AcquireWish {
   readonly queue?: QueueManners
   readonly trace?: string | null
   readonly reserve?: number
+  readonly group?: AskGroup
   readonly address?: LockAddress
   readonly attempt?: Attempt
 }
@@ -53,15 +55,19 @@ export class Scene {
   readonly bench: LockStoreBench
   readonly traits: StoreTraits
   readonly doors: Doors
-  /** The lock that a case is about when it names no other. */
-  readonly lock: LockAddress
+  readonly pace: Pace
   readonly #parties: Party[] = []
 
   constructor(bench: LockStoreBench, traits: StoreTraits, doors: Doors) {
     this.bench = bench
     this.traits = traits
     this.doors = doors
-    this.lock = this.address('the lock')
+    this.pace = new Pace(bench.clock, bench.unit)
+  }
+
+  /** The lock that a case is about when it names no other. */
+  get lock(): LockAddress {
+    return this.address(this.pace.name('the lock'))
   }
 
   address(name: string): LockAddress {
@@ -70,7 +76,7 @@ export class Scene {
 
   /** Milliseconds of that many units. */
   units(count: number): number {
-    return count * this.bench.unit
+    return this.pace.units(count)
   }
 
   pass(units: number): Promise<void> {
@@ -102,9 +108,9 @@ export class Scene {
     assert.ok(condition(), `${what} within ${this.units(PUSH_UNITS)} ms`)
   }
 
-  attempt(validFor = BUDGET_MS): Attempt {
+  attempt(validFor = CONTRACT_BUDGET_MS): Attempt {
     const now = this.bench.clock.monotonic()
-    return new Attempt(now + BUDGET_MS, now + validFor)
+    return new Attempt(now + CONTRACT_BUDGET_MS, now + validFor)
   }
 
   async end(): Promise<void> {
@@ -145,6 +151,7 @@ export class Party {
       wake: (key) => this.heard.wakes.push(key),
       forced: (key, owner) => this.heard.forced.push({ key, owner }),
       gap: () => (this.heard.gaps += 1),
+      moved: () => undefined,
     })
   }
 
@@ -164,10 +171,11 @@ export class Party {
       trace = null,
       address = this.#scene.lock,
       reserve = 0,
+      group,
     } = wish
     return checked(
       await this.locks.acquire(
-        { address, owner, trace, ttl, queue, reserve },
+        { address, owner, trace, ttl, queue, reserve, group },
         wish.attempt ?? this.#scene.attempt(),
       ),
     )

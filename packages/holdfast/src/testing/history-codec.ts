@@ -1,5 +1,11 @@
 import { InvalidArgumentError } from '../errors.ts'
-import type { HistoryEntry, HistoryKind, HistoryRecord, HistoryRecordOf } from './history-record.ts'
+import type {
+  HistoryEntry,
+  HistoryKind,
+  HistoryNote,
+  HistoryRecord,
+  HistoryRecordOf,
+} from './history-record.ts'
 
 /** Every line carries it; a reader refuses what it does not know. */
 export const HISTORY_VERSION = 1
@@ -79,11 +85,21 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   'fault.breaks': ['leases', 'clocks', 'timing', 'service'],
 }
 
+/** The names in {@link FIELDS}, in their order. */
+const NAMES = Object.fromEntries(
+  Object.entries(FIELDS).map(([kind, fields]) => [kind, Object.keys(fields)]),
+) as unknown as Readonly<Record<HistoryKind, readonly string[]>>
+
 /** Completes a record written by hand: what was left out becomes `null`. */
 export function historyRecord(entry: HistoryEntry): HistoryRecord {
-  const given: Readonly<Record<string, unknown>> = { ...entry }
-  const record: Record<string, unknown> = { kind: entry.kind, time: entry.time, process: entry.process }
-  for (const field of Object.keys(FIELDS[entry.kind])) record[field] = given[field] ?? null
+  return recordOf(entry, entry.time, entry.process)
+}
+
+/** The same, of a note of a process. */
+export function recordOf(note: HistoryNote, time: number, process: string): HistoryRecord {
+  const given = note as unknown as Readonly<Record<string, unknown>>
+  const record: Record<string, unknown> = { kind: note.kind, time, process }
+  for (const name of NAMES[note.kind]) record[name] = given[name] ?? null
   return record as unknown as HistoryRecord
 }
 

@@ -86,8 +86,10 @@ export class RecordedHold<H extends HeldLike> {
       if (this.held.extend === undefined) throw new TypeError('this lock has no extend')
       const asked = toMilliseconds(ttl, 'ttl', null)
       this.#extended = Math.max(this.#extended ?? this.#ttl ?? 0, asked ?? 0)
+      const before = this.#deadline
       const answer = await this.held.extend(ttl)
-      this.look()
+      // Where another bound ends the hold, its deadline stays, and the lease is longer all the same.
+      if (this.look() === before && before !== null) this.#renewed(before)
       return answer
     })
   }
@@ -100,9 +102,12 @@ export class RecordedHold<H extends HeldLike> {
     const before = this.#deadline
     if (before !== null && deadline <= before + SAME_DEADLINE_MS) return before
     this.#deadline = deadline
-    if (before !== null)
-      this.#recorder.note({ kind: 'renewal', hold: this.id, deadline, ttl: this.#extended })
+    if (before !== null) this.#renewed(deadline)
     return deadline
+  }
+
+  #renewed(deadline: number): void {
+    this.#recorder.note({ kind: 'renewal', hold: this.id, deadline, ttl: this.#extended })
   }
 
   /** For the lock that made it: the grant is recorded, and now its end is watched for. */
@@ -158,7 +163,10 @@ export class RecordedHold<H extends HeldLike> {
     }, every)
   }
 
-  /** Never later than the true one, and at most `READING_MS` earlier. A hold that is over keeps the one it had. */
+  /**
+   * Never later than the true one, and at most `READING_MS` earlier. A hold that is over keeps the one it had; one that was
+   * over at the first look has this moment, which is as much as is known.
+   */
   #readDeadline(): number | null {
     if (this.held.remaining === undefined) return null
     for (let reading = 0; reading < READINGS; reading += 1) {

@@ -19,7 +19,8 @@ export class MemoryHistory implements HistoryLog {
 
 /**
  * A history in a file, one JSON line a record. Several processes may append to one file: each line is one `write` to a
- * descriptor opened for appending, so lines never mix and a `kill -9` loses none that was appended. It is not forced to
+ * descriptor opened for appending, so lines never mix and a `kill -9` loses none that was appended. One that it cuts off (the system may
+ * end a write between two pages) stays a line of its own, since every record begins a new one. It is not forced to
  * the disk: a crash of the machine may lose the tail.
  */
 export class FileHistory implements HistoryLog {
@@ -31,7 +32,7 @@ export class FileHistory implements HistoryLog {
   }
 
   append(record: HistoryRecord): void {
-    const line = Buffer.from(`${encodeRecord(record)}\n`, 'utf8')
+    const line = Buffer.from(`\n${encodeRecord(record)}\n`, 'utf8')
     const written = writeSync(this.#descriptor, line)
     if (written !== line.length)
       throw new Error(`the history took only ${written} of ${line.length} bytes: disk full?`)
@@ -52,7 +53,10 @@ export function readHistory(...paths: readonly string[]): HistoryRecord[] {
   return paths.flatMap((path) => parseHistory(readFileSync(path, 'utf8'), path))
 }
 
-/** Reads a history from text; `source` names it in errors. */
+/**
+ * Reads a history from text; `source` names it in errors. A line that breaks off is passed over: its process was killed before the
+ * record was appended.
+ */
 export function parseHistory(text: string, source: string): HistoryRecord[] {
   const records: HistoryRecord[] = []
   for (const [index, line] of text.split('\n').entries()) {
@@ -60,6 +64,7 @@ export function parseHistory(text: string, source: string): HistoryRecord[] {
     try {
       records.push(decodeRecord(line))
     } catch (error) {
+      if (breaksOff(line)) continue
       const problem = error instanceof Error ? error.message : String(error)
       throw new InvalidArgumentError('history', `${source}:${index + 1}`, {
         problem: 'cannot be read',
@@ -68,4 +73,18 @@ export function parseHistory(text: string, source: string): HistoryRecord[] {
     }
   }
   return records
+}
+
+/** Whether an object has no end. */
+function breaksOff(line: string): boolean {
+  let depth = 0
+  let quoted = false
+  for (let i = 0; i < line.length; i += 1) {
+    const character = line.charAt(i)
+    if (quoted && character === '\\') i += 1
+    else if (character === '"') quoted = !quoted
+    else if (!quoted && '{['.includes(character)) depth += 1
+    else if (!quoted && '}]'.includes(character)) depth -= 1
+  }
+  return line.startsWith('{') && (quoted || depth > 0)
 }

@@ -70,7 +70,7 @@ export interface AcquireReturn extends Recorded {
   readonly lease: string | null
   /** When the request that was answered was sent, if somebody beside the holder knows it (a simulator does). */
   readonly sent: number | null
-  /** Until when the holder itself believes to hold. */
+  /** Until when the holder itself believes to hold; before `time` where it had ended by then, and nobody knows for how long. */
   readonly deadline: number | null
   /** The hold it is nested in: the same flow asked again. */
   readonly within: string | null
@@ -115,8 +115,8 @@ export interface ReleaseCall extends Recorded {
 }
 
 /**
- * How a release ended. `released`: by this very call. `unconfirmed`: it is free, perhaps by an earlier, unanswered call.
- * `not-held`: there was nothing of ours to release. `error`: it failed, and nothing was done. `unknown`: it may have.
+ * How a release ended. `released`: by this very call. `unconfirmed`: the holder has given it back, but the store did not say so to this
+ * call: an earlier, unanswered one may have done it, or it was handed on within the process. `not-held`: there was nothing of ours to release. `error`: it failed, and nothing was done. `unknown`: it may have.
  */
 export type ReleaseOutcome = 'released' | 'unconfirmed' | 'not-held' | 'error' | 'unknown'
 

@@ -239,6 +239,14 @@ describe('the fate of a hold', () => {
     expect(of('renewal')).toMatchObject([{ deadline: 6_000, ttl: 5_000 }])
   })
 
+  test('an extension is told of also where the deadline stays, since the hold ends before', async () => {
+    const { lock, held, of } = bench()
+    const hold = await lock.acquire()
+    held.extend = () => Promise.resolve()
+    await hold.extend('5s')
+    expect(of('renewal')).toMatchObject([{ deadline: 1_600, ttl: 5_000 }])
+  })
+
   test('an assertion is recorded with the time before it was made', async () => {
     const { lock, held, clock, of } = bench()
     const hold = await lock.acquire()

@@ -1,11 +1,12 @@
 import process from 'node:process'
 import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { defaults } from '../defaults.ts'
+import { checkOptions } from '../options.ts'
 import { errorText, toMilliseconds } from './history-answers.ts'
-import { historyRecord } from './history-codec.ts'
+import { recordOf } from './history-codec.ts'
 import type { HistoryLog } from './history-log.ts'
 import { RecordedLock } from './history-lock.ts'
-import type { Assumption, HistoryEntry, HistoryNote, HistoryRecord, Leak } from './history-record.ts'
+import type { Assumption, HistoryNote, HistoryRecord, Leak } from './history-record.ts'
 import type { HeldLike, LockAbout, LockLike } from './history-shapes.ts'
 import type { Duration } from '../duration.ts'
 
@@ -55,6 +56,7 @@ export class HistoryRecorder {
   #onException: ((error: unknown, origin: string) => void) | null = null
 
   constructor(options: HistoryRecorderOptions) {
+    checkOptions(options, ['process', 'log', 'clock', 'time', 'lookEvery'], 'HistoryRecorder')
     this.process = options.process
     this.#log = options.log
     const { clock } = options
@@ -65,8 +67,7 @@ export class HistoryRecorder {
 
   /** Appends a record; time and process are filled in, and what would be `null` may be left out. */
   note(note: HistoryNote): HistoryRecord {
-    const entry = { ...note, time: note.time ?? this.time(), process: this.process } as HistoryEntry
-    const record = historyRecord(entry)
+    const record = recordOf(note, note.time ?? this.time(), this.process)
     this.#log.append(record)
     return record
   }
@@ -160,6 +161,7 @@ export class HistoryRecorder {
    */
   watchProcess(watch: ProcessWatch = {}): void {
     this.#unwatch()
+    checkOptions(watch, ['every', 'stallsOver'], 'watchProcess')
     const every = toMilliseconds(watch.every, 'every', 20)
     const stallsOver = toMilliseconds(watch.stallsOver, 'stallsOver', 20)
     let last = this.time()

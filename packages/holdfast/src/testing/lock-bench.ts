@@ -1,53 +1,29 @@
 import assert from 'node:assert/strict'
 import { LockLostError, type LossReason } from '../errors.ts'
-import { listen, type HoldfastEventName, type HoldfastEvents } from '../events/channels.ts'
 import { createHoldfast, type Holdfast, type HoldfastOptions } from '../holdfast.ts'
 import type { Held } from '../lock/held.ts'
 import { memoryStore } from '../stores/memory/index.ts'
+import { Bench } from './bench.ts'
 import { seededRandomness } from './seeded-randomness.ts'
 import { TroubledStore } from './troubled-store.ts'
-import { VirtualClock } from './virtual-clock.ts'
 
 /**
  * Two processes over one store in memory, under one virtual clock. Trouble is made for the first only. For tests of what
  * stands above stores.
  */
-export class LockBench {
-  readonly clock = new VirtualClock()
+export class LockBench extends Bench {
   readonly store: TroubledStore
   readonly hf: Holdfast
   /** Another process over the same store, which has no trouble. */
   readonly other: Holdfast
-  readonly #ends: (() => void)[] = []
 
   constructor(options: HoldfastOptions = {}) {
+    super()
     const memory = memoryStore()
     this.store = new TroubledStore(memory)
     const { clock } = this
     this.hf = createHoldfast({ clock, randomness: seededRandomness(1), ...options, store: this.store })
     this.other = createHoldfast({ clock, randomness: seededRandomness(2), ...options, store: memory })
-  }
-
-  /** What is told under this name from now on. */
-  hear<N extends HoldfastEventName>(name: N): HoldfastEvents[N][] {
-    const heard: HoldfastEvents[N][] = []
-    this.#ends.push(listen(name, (event) => heard.push(event)))
-    return heard
-  }
-
-  /** Lets a promise settle that needs time to pass; its value, or what it rejected with. */
-  async outcomeOf<T>(promise: Promise<T>, ms: number): Promise<{ value: T } | { error: unknown }> {
-    const outcome = promise.then(
-      (value) => ({ value }),
-      (error: unknown) => ({ error }),
-    )
-    await this.clock.advance(ms)
-    return outcome
-  }
-
-  /** Stops listening. */
-  end(): void {
-    for (const end of this.#ends.splice(0)) end()
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Clock, Randomness } from '../clock.ts'
+import { checkOptions } from '../options.ts'
 import type { Store, StoreTraits } from '../store/contract.ts'
 import { boundCases } from './contract-bounds.ts'
 import { fenceCases } from './contract-fences.ts'
+import { groupCases } from './contract-groups.ts'
 import { leaseCases } from './contract-leases.ts'
 import { queueCases } from './contract-queue.ts'
 import { Scene } from './contract-scene.ts'
@@ -63,12 +65,14 @@ export interface LockStoreContractOptions<B extends LockStoreBench = LockStoreBe
 export function lockStoreContract<B extends LockStoreBench>(
   options: LockStoreContractOptions<B>,
 ): readonly ContractCase[] {
+  // A door under another name would leave its cases out without a word.
+  checkOptions(options, ['traits', 'setUp', 'remove', 'put', 'keysWithoutExpiry'], 'lockStoreContract')
   const doors = {
     remove: options.remove !== undefined,
     put: options.put !== undefined,
     keysWithoutExpiry: options.keysWithoutExpiry !== undefined,
   }
-  const cases = [...leaseCases, ...takenCases, ...fenceCases, ...queueCases, ...boundCases]
+  const cases = [...leaseCases, ...takenCases, ...fenceCases, ...queueCases, ...boundCases, ...groupCases]
   return cases
     .filter(({ needs }) => needs === undefined || needs(options.traits, doors))
     .map(({ name, run }) => ({

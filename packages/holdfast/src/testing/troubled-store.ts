@@ -17,7 +17,7 @@ import type {
 import { StoreFailure } from '../store/failure.ts'
 
 /** A call of a lock store. */
-export type StoreCall = 'acquire' | 'release' | 'renew' | 'leave' | 'inspect' | 'force'
+export type StoreCall = 'acquire' | 'release' | 'renew' | 'leave' | 'inspect' | 'force' | 'raise'
 
 /**
  * What can happen to a call. `swallowed`: the request never arrives, and nobody answers. `unanswered`: it is done, and the
@@ -71,7 +71,7 @@ export class TroubledStore implements Store {
     const opened = this.#inner.open(context)
     const locks = new TroubledLocks(opened.locks, this, context.clock)
     this.#openings.push(locks)
-    return { locks, close: () => opened.close() }
+    return { locks, limits: opened.limits, once: opened.once, close: () => opened.close() }
   }
 
   /** From now on nothing that the store pushes is heard. */
@@ -121,6 +121,8 @@ export class TroubledStore implements Store {
 
 class TroubledLocks implements LockStore {
   readonly process: string
+  readonly raise?: Required<LockStore>['raise']
+  readonly identify?: Required<LockStore>['identify']
   listener: LockListener | null = null
   deaf = false
   readonly #inner: LockStore
@@ -132,6 +134,10 @@ class TroubledLocks implements LockStore {
     this.#inner = inner
     this.#store = store
     this.#clock = clock
+    const able = inner as Required<LockStore>
+    if (inner.raise !== undefined)
+      this.raise = (ask, attempt) => this.#call('raise', ask.address, attempt, () => able.raise(ask, attempt))
+    if (inner.identify !== undefined) this.identify = (attempt) => able.identify(attempt)
   }
 
   acquire(ask: AcquireAsk, attempt: Attempt) {
@@ -163,7 +169,8 @@ class TroubledLocks implements LockStore {
     this.#inner.listen({
       wake: (key) => this.deaf || listener.wake(key),
       forced: (key, owner) => this.deaf || listener.forced(key, owner),
-      gap: () => this.deaf || listener.gap(),
+      gap: (key) => this.deaf || listener.gap(key),
+      moved: () => listener.moved(),
     })
   }
 

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../clock.ts'
+import { checkOptions } from '../options.ts'
 
 /** A bound on the timers that one `advance` may run: beyond it, something sets timers without end. */
 const MAX_TIMERS_PER_ADVANCE = 1_000_000
@@ -31,6 +32,7 @@ export class VirtualClock implements Clock {
 
   /** @param start where both clocks begin, in milliseconds; the wall clock in those since 1970 */
   constructor(start: { monotonic?: number; wall?: number } = {}) {
+    checkOptions(start, ['monotonic', 'wall'], 'VirtualClock')
     this.#monotonic = start.monotonic ?? 1_000
     this.#wall = start.wall ?? Date.UTC(2026, 0, 1)
   }

@@ -69,6 +69,27 @@ describe('INV-M2', () => {
     })
   })
 
+  test('a stop of the later holder explains it where its lease was over before it heard of it, and not else', () => {
+    const heard = (lease: { deadline?: number; lost?: number }) => [
+      ...hold({ who: 'late', asked: 0, granted: 1_600, ttl: 500, deadline: 1_599.9, lost: 1_601, ...lease }),
+      ...hold({ who: 'next', asked: 10, granted: 1_590, ttl: 500, release: [2_600, 2_601] }),
+      at(1_700, 'd', { kind: 'stop', subject: 'late', from: 100, until: 1_600, cause: 'SIGSTOP' }),
+    ]
+    expect(judge(heard({}))).toMatchObject({ ok: true, counted: { overlaps: { byCause: { SIGSTOP: 1 } } } })
+    expect(judge(heard({}).slice(0, -1)).ok, 'nothing stopped it').toBe(false)
+    expect(judge(heard({ deadline: 1_800 })).ok, 'its lease was not over').toBe(false)
+    expect(judge(heard({ lost: 2_500 })).ok, 'it was told late').toBe(false)
+  })
+
+  test('a flush while the reply to an earlier grant was under way explains it, though the later one was told first', () => {
+    const records = [
+      ...hold({ who: 'slow', asked: 0, granted: 100, release: [200, 210] }),
+      ...hold({ who: 'quick', asked: 40, granted: 50, release: [150, 160] }),
+    ]
+    expect(judge([...records, fault({ from: 20, until: 20 })]).ok).toBe(true)
+    expect(judge([...records, fault({ from: 250, until: 250 })]).ok).toBe(false)
+  })
+
   test('a fault explains it when it breaks what exclusion rests on, for them and at that time', () => {
     expect(judge([...paused, fault({})]).ok).toBe(true)
     expect(judge([...paused, fault({ breaks: ['clocks'] })]).ok).toBe(true)

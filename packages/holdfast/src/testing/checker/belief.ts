@@ -66,9 +66,17 @@ function causesOf(
   const causes = new Set<string>()
   for (const stop of history.stops.get(first.grant.process) ?? [])
     if (touches(stop, from, until)) causes.add(stop.cause)
+  // Its answer was in time, and it stood still before it could hear of it.
+  const over = second.grant.returned.deadline ?? Infinity
+  if (second.from >= over && toldInTime(history, second, rules)) {
+    for (const stop of history.stops.get(second.grant.process) ?? [])
+      if (touches(stop, second.grant.call.time, second.from)) causes.add(stop.cause)
+  }
   const processes = [first.grant.process, second.grant.process]
+  // The one who was told first may have asked later: what befell the other's grant before that counts as well.
+  const asked = Math.min(from, second.grant.call.time)
   for (const fault of faultsOf(history, { name, processes, breaks: ['leases', 'clocks', 'timing'] })) {
-    if (touches(fault, from, until)) causes.add(fault.cause)
+    if (touches(fault, asked, until)) causes.add(fault.cause)
   }
   if (toldInTime(history, first, rules) && second.from >= (lastDeadline(first.grant)?.time ?? Infinity)) {
     causes.add('told-late')

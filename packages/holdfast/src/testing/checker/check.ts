@@ -1,3 +1,4 @@
+import { checkOptions } from '../../options.ts'
 import type { HistoryRecord } from '../history-record.ts'
 import { judgeBeliefs } from './belief.ts'
 import { judgeFences } from './fence-order.ts'
@@ -19,6 +20,7 @@ import {
 } from './verdict.ts'
 
 const MAX_OVERLAPS_SHOWN = 100
+const OPTIONS = ['only', 'overlaps', 'lossSlack', 'settleSlack', 'compensationBound', 'limit', 'searchLimit']
 
 /**
  * Judges a history by the invariants (see {@link InvariantId}). What is not in the history cannot be judged: a passing
@@ -30,6 +32,7 @@ const MAX_OVERLAPS_SHOWN = 100
  * @throws InvalidArgumentError when the records are no history: a return without its call, an id used twice
  */
 export function checkHistory(records: readonly HistoryRecord[], options: CheckOptions = {}): Verdict {
+  checkOptions(options, OPTIONS, 'checkHistory')
   const history = historyOf(records)
   const rules = rulesOf(options)
   const exclusion = judgeMutualExclusion(history, rules)

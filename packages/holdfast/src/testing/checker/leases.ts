@@ -81,7 +81,10 @@ export function earliestExpiry(grant: Grant, renewed: boolean): number {
   const { call, returned, renewals } = grant
   if (call.ttl === null && returned.deadline === null) return Infinity
   let earliest = call.ttl === null ? -Infinity : (returned.sent ?? call.time) + validity(call.ttl)
-  if (returned.deadline !== null) earliest = Math.max(earliest, deadlineIn(returned, call.ttl) ?? -Infinity)
+  // A deadline that was over when it was first looked at may have been over for long.
+  if (returned.deadline !== null && returned.deadline > returned.time) {
+    earliest = Math.max(earliest, deadlineIn(returned, call.ttl) ?? -Infinity)
+  }
   if (!renewed) return earliest
   for (const renewal of renewals) {
     if (!movesDeadline(grant, renewal) || (renewal.deadline === null && renewal.sent === null)) continue
@@ -102,6 +105,11 @@ export function letGo(acquire: Acquire): HistoryRecord | null {
 export function beliefEnd(history: History, grant: Grant): number {
   const life = history.lives.get(grant.process)
   return letGo(grant)?.time ?? life?.death ?? life?.last.time ?? grant.returned.time
+}
+
+/** Whether a release says that the holder has given it back. */
+export function claimsFree(outcome: string | undefined): boolean {
+  return outcome === 'released' || outcome === 'unconfirmed'
 }
 
 /** The owner, or where none was told, who asked. */

@@ -39,7 +39,27 @@ describe('INV-H2: keys', () => {
 
   test('a key of an owner who never asked', () => {
     expect(judge([key(5, 'x')]).violations[0]?.sentence).toContain('never asked')
-    expect(judge([...hold({ who: 'a', asked: 0, granted: 1 }), key(5, 'x')]).ok).toBe(false)
+    expect(judge([...hold({ who: 'a', asked: 0, granted: 1 }), key(2_000, 'x')]).ok).toBe(false)
+  })
+
+  test('one that waited may have gone on under another owner after a failure', () => {
+    const call = at(0, 'a', {
+      kind: 'acquire-call',
+      id: 'a',
+      name: 'lock',
+      ttl: 30_000,
+      wait: 5_000,
+      budget: 1_000,
+    })
+    const granted = at(10, 'a', {
+      kind: 'acquire-return',
+      id: 'a',
+      outcome: 'granted',
+      owner: 'second',
+      fence: 1n,
+    })
+    expect(judge([call, granted, key(1_110, 'first')]).ok).toBe(true)
+    expect(judge([call, granted, key(1_111, 'first')]).ok).toBe(false)
   })
 
   test('an acquire under way may have one; one whose process died until its lease is over', () => {

@@ -1,6 +1,6 @@
 import type { HistoryRecord, KeySeen } from '../history-record.ts'
 import { push, type Acquire, type Grant, type History } from './history.ts'
-import { faultsOf, letGo, ownerOf, putOff } from './leases.ts'
+import { claimsFree, faultsOf, letGo, ownerOf, putOff } from './leases.ts'
 import { witnessOf, type Rules, type Violation } from './verdict.ts'
 
 /** INV-H2: keys that should be gone, and releases that claim what was not theirs. */
@@ -29,10 +29,14 @@ function judgeKey(
   const began = key.began ?? key.time
   // An owner that was told to a caller is that caller's. Of any other it is not known whose it is: each may account for it.
   const told = acquires.filter(({ returned }) => returned?.owner === owner)
-  const possible = told.length > 0 ? told : acquires.filter(({ returned }) => returned?.outcome !== 'granted')
+  const possible = told.length > 0 ? told : acquires.filter(mayHaveHadAnother)
   const accounts = possible
     .filter(({ call }) => call.time <= key.time)
-    .map((acquire) => accountOf(history, acquire, rules))
+    .map((acquire) =>
+      told.length === 0 && acquire.returned?.outcome === 'granted'
+        ? givenUp(history, acquire, rules)
+        : accountOf(history, acquire, rules),
+    )
   if (accounts.some(({ until }) => until >= began)) return null
   const last = accounts.toSorted((one, other) => other.until - one.until)[0]
   return {
@@ -46,13 +50,29 @@ function judgeKey(
   }
 }
 
+/** Whether an acquire may have asked under an owner of which nobody was told: one that waits goes on under another after a failure. */
+function mayHaveHadAnother({ call, returned }: Acquire): boolean {
+  return returned?.outcome !== 'granted' || (call.wait ?? 0) > 0
+}
+
+/** What was given up while it waited is taken back within the bound, counted from its return at the latest. */
+function givenUp(history: History, acquire: Acquire, rules: Rules): Account {
+  const { call, returned } = acquire
+  const bound = rules.compensationBound ?? (call.budget ?? 0) + rules.settleSlack
+  const outages = faultsOf(history, { name: acquire.name, processes: [acquire.process], breaks: ['service'] })
+  return {
+    until: putOff((returned?.time ?? Infinity) + bound, outages, bound).bound,
+    because: [call, returned],
+  }
+}
+
 function accountOf(history: History, acquire: Acquire, rules: Rules): Account {
   const { call, returned } = acquire
   const bound = rules.compensationBound ?? (call.budget ?? 0) + rules.settleSlack
   const outages = faultsOf(history, { name: acquire.name, processes: [acquire.process], breaks: ['service'] })
   // While the store cannot be reached nothing can be taken back: the bound begins anew when it can.
   const until = (time: number): number => putOff(time + bound, outages, bound).bound
-  const lease = call.ttl ?? Infinity
+  const lease = Math.max(call.ttl ?? Infinity, ...acquire.renewals.map(({ ttl }) => ttl ?? 0))
   if (returned === null) {
     // It may be granted as long as it can be asked for, and a dead process takes nothing back.
     const death = history.lives.get(acquire.process)?.death ?? null
@@ -67,10 +87,6 @@ function accountOf(history: History, acquire: Acquire, rules: Rules): Account {
     }
   }
   return { until: untilExpired(history, acquire, lease + bound), because: [returned, letGo(acquire)] }
-}
-
-function claimsFree(outcome: string | undefined): boolean {
-  return outcome === 'released' || outcome === 'unconfirmed'
 }
 
 /** Whoever let go of it, was told of its loss or died renews no more: the lease ends by itself. */

@@ -109,6 +109,9 @@ describe('INV-T2', () => {
     expect(story([...held({ release: [50, 60] }), assertion(61, true)])).toEqual([
       ['INV-T2', '60 release-return', '61 assertion'],
     ])
+    expect(story([...held({ release: [50, 60], outcome: 'unconfirmed' }), assertion(61, true)])).toEqual([
+      ['INV-T2', '60 release-return', '61 assertion'],
+    ])
     expect(judge([...held({ release: [50, 60] }), assertion(55, true)]).ok).toBe(true)
     expect(judge([...held({ release: [50, 60], outcome: 'unknown' }), assertion(61, true)]).ok).toBe(true)
   })

@@ -1,6 +1,6 @@
 import type { HistoryRecord, Stop } from '../history-record.ts'
 import type { Grant, History } from './history.ts'
-import { lastDeadline, movesDeadline, ownerOf, putOff } from './leases.ts'
+import { claimsFree, lastDeadline, movesDeadline, ownerOf, putOff } from './leases.ts'
 import { witnessOf, type Rules, type Violation } from './verdict.ts'
 
 /** Clocks are read in two places, a moment apart. */
@@ -68,7 +68,7 @@ function judgeAssertions(grant: Grant): Violation | null {
   const deadline = lastDeadline(grant)
   const returned = grant.releases
     .map((release) => release.returned)
-    .find((release) => release?.outcome === 'released')
+    .find((release) => claimsFree(release?.outcome))
   const ends = [
     deadline === null ? null : { time: deadline.time + READING_MS, record: deadline.from },
     grant.loss === null ? null : { time: grant.loss.time, record: grant.loss },

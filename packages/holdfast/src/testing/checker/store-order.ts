@@ -16,6 +16,8 @@ export function judgeStoreOrder(history: History, name: string, events: readonly
 class StoreOrder {
   readonly violations: Violation[] = []
   readonly #name: string
+  /** Where clocks run apart, a store that lost the last fence may grant a lower one. */
+  readonly #fencesRise: boolean
   readonly #faults: readonly { readonly from: number; readonly until: number | null }[]
   readonly #grantsOf = new Map<string, Grant[]>()
   /** The grant that stands, and what last set its expiry. */
@@ -24,6 +26,7 @@ class StoreOrder {
 
   constructor(history: History, name: string) {
     this.#name = name
+    this.#fencesRise = faultsOf(history, { name, processes: null, breaks: ['clocks'] }).length === 0
     this.#faults = faultsOf(history, { name, processes: null, breaks: ['leases'] })
     for (const grant of history.grants.get(name) ?? []) push(this.#grantsOf, ownerOf(grant), grant)
   }
@@ -51,7 +54,7 @@ class StoreOrder {
         event,
       ])
     }
-    if (highest !== null && fence !== null && fence <= highest.fence) {
+    if (this.#fencesRise && highest !== null && fence !== null && fence <= highest.fence) {
       this.#broken(
         `The store granted ${this.#name} with the fence ${fence} after the fence ${highest.fence}.`,
         [highest, event],

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.ts'
+import type { Clock, Timer } from './clock.ts'
 
 /** The `heapIndex` of an entry that is in no schedule, and of one whose turn to be called comes in this very moment. */
 const OUT = -1
@@ -23,12 +23,17 @@ export interface Scheduled {
  */
 export class Schedule {
   readonly #clock: Clock
+  readonly #keepAlive: boolean
   readonly #heap: Scheduled[] = []
   #timer: Timer | null = null
   #armedFor = Infinity
+  /** Whether the timer is set for nothing in here. */
+  #resting = false
 
-  constructor(clock: Clock) {
+  /** @param options `keepAlive`: whether the process stays alive while something is in it. Default: it does not. */
+  constructor(clock: Clock, options: { keepAlive?: boolean } = {}) {
     this.#clock = clock
+    this.#keepAlive = options.keepAlive === true
   }
 
   get size(): number {
@@ -68,26 +73,37 @@ export class Schedule {
     entry.heapIndex = OUT
   }
 
-  /** Sets the timer when it would come too late, and takes it away when nothing is left. One that comes early costs nothing. */
+  /** Sets the timer when it would come too late. One that comes early costs nothing. */
   #arm(): void {
     const first = this.#heap[0]
-    if (first === undefined) {
-      this.#timer?.cancel()
-      this.#timer = null
-      this.#armedFor = Infinity
-    } else if (first.dueAt < this.#armedFor) {
+    if (first === undefined) return this.#rest()
+    if (first.dueAt < this.#armedFor) {
       this.#timer?.cancel()
       this.#armedFor = first.dueAt
-      this.#timer = this.#clock.setTimer(
-        () => this.#fire(),
-        Math.max(0, first.dueAt - this.#clock.monotonic()),
-      )
-    }
+      this.#timer = this.#clock.setTimer(this.#fire, Math.max(0, first.dueAt - this.#clock.monotonic()), {
+        keepAlive: this.#keepAlive,
+      })
+    } else if (this.#resting && this.#keepAlive) this.#timer?.setKeepAlive?.(true)
+    this.#resting = false
   }
 
-  #fire(): void {
+  /** Nothing is left. The timer stays for what comes next, if the process does not stay alive for it: setting one is dear. */
+  #rest(): void {
+    if (this.#timer === null || this.#resting) return
+    if (this.#timer.setKeepAlive === undefined) {
+      this.#timer.cancel()
+      this.#timer = null
+      this.#armedFor = Infinity
+      return
+    }
+    this.#resting = true
+    if (this.#keepAlive) this.#timer.setKeepAlive(false)
+  }
+
+  readonly #fire = (): void => {
     this.#timer = null
     this.#armedFor = Infinity
+    this.#resting = false
     const now = this.#clock.monotonic()
     const due: Scheduled[] = []
     for (

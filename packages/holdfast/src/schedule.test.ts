@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { VirtualClock } from '../testing/virtual-clock.ts'
+import { VirtualClock } from './testing/virtual-clock.ts'
 import { Schedule, type Scheduled } from './schedule.ts'
 
 /**
