@@ -29,14 +29,16 @@ export type Happening =
   /** Stopped without a charge. */
   | { readonly what: 'stops'; readonly because: string }
 
-/** A happening, and who it happened to. */
-export type Entry = Happening & {
+/** When something happened, and to whom. */
+export interface Stamp {
   readonly at: number
   /** The process: `P1`, `P2`, … */
   readonly lane: string
-  /** Which of the buyers or callbacks. */
+  /** Which of the buyers, callbacks or requests. */
   readonly who: number
 }
+
+export type Entry = Happening & Stamp
 
 /** Milliseconds on the clock that all processes of this machine share. */
 export function now(): number {
@@ -44,7 +46,7 @@ export function now(): number {
 }
 
 /** Appends to the log of one variant. A line is one write, so the lines of several processes do not mix. */
-export class Log {
+export class Log<What extends object = Happening> {
   readonly #file: string
   readonly #lane: string
 
@@ -53,16 +55,16 @@ export class Log {
     this.#lane = lane
   }
 
-  note(who: number, happening: Happening): void {
-    const entry: Entry = { ...happening, at: now(), lane: this.#lane, who }
+  note(who: number, happening: What): void {
+    const entry: What & Stamp = { ...happening, at: now(), lane: this.#lane, who }
     appendFileSync(this.#file, `${JSON.stringify(entry)}\n`)
   }
 }
 
 /** All entries of a log, in the order of their times. */
-export function readLog(file: string): Entry[] {
+export function readLog<What extends object = Happening>(file: string): (What & Stamp)[] {
   const lines = readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => line !== '')
-  return lines.map((line) => JSON.parse(line) as Entry).sort((a, b) => a.at - b.at)
+  return lines.map((line) => JSON.parse(line) as What & Stamp).sort((a, b) => a.at - b.at)
 }

@@ -12,7 +12,16 @@ process.stdout.on('error', () => process.exit(FAILED))
 
 const options = readOptions()
 if (options?.help === true) process.stdout.write(usage)
-else if (options !== null) process.exitCode = await start(options)
+else if (options !== null) leave(await start(options))
+
+/**
+ * Ends the process when all is written. Left to end by itself after servers were killed, Node 20 was seen to spin for ever in the cleaning up
+ * of its own handles.
+ */
+function leave(code: number): void {
+  process.exitCode = code
+  process.stdout.write('', () => process.exit())
+}
 
 function readOptions(): DemoOptions | null {
   try {

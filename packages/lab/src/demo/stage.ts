@@ -1,4 +1,4 @@
-/** Where the demo runs: a temporary folder, the store of the locks, and the processes that use them. */
+/** Where the demo runs: a temporary folder, the store of locks and limits, and the processes that use them. */
 
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -7,26 +7,26 @@ import { redisUrlOrStart } from '../servers/redis-url.ts'
 import { spawnWorker } from '../servers/worker.ts'
 import type { Worker } from '../servers/worker.ts'
 import { openDatabase } from './database.ts'
-import type { LockPlace } from './locks/service.ts'
 import type { StoreName } from './options.ts'
+import type { StorePlace } from './place.ts'
 
 export class Stage {
   readonly folder = ownFolder('demo')
-  readonly locks: LockPlace
+  readonly place: StorePlace
   /** The store in words, as `Redis 7.0.15, started for this run`. */
   readonly storeInWords: string
   readonly #workers: Worker[] = []
   readonly #removeStore: () => Promise<void>
 
-  constructor({ locks, storeInWords, removeStore }: StoreToUse) {
-    this.locks = locks
+  constructor({ place, storeInWords, removeStore }: StoreToUse) {
+    this.place = place
     this.storeInWords = storeInWords
     this.#removeStore = removeStore
   }
 
-  /** Starts one process for each lane. It finds its lane and the locks' place in its arguments. */
+  /** Starts one process for each lane. It finds its lane and the store's place in its arguments. */
   async startWorkers(file: URL, lanes: readonly string[]): Promise<Worker[]> {
-    const place = JSON.stringify(this.locks)
+    const place = JSON.stringify(this.place)
     return Promise.all(
       lanes.map(async (lane) => {
         const worker = await spawnWorker(file, { args: [lane, place] })
@@ -50,7 +50,7 @@ export class Stage {
 }
 
 interface StoreToUse {
-  readonly locks: LockPlace
+  readonly place: StorePlace
   readonly storeInWords: string
   /** Removes what the run left there. May be called again. */
   readonly removeStore: () => Promise<void>
@@ -76,18 +76,18 @@ export async function prepareStage(wish: StoreName | null, say: (line: string) =
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     if (wish === 'redis') throw new NoStoreError(`No Redis can be had: ${reason}`, { cause: error })
-    say(`No Redis can be had (${reason}). The locks are kept in SQLite instead.`)
+    say(`No Redis can be had (${reason}). Locks and limits are kept in SQLite instead.`)
     return new Stage(useSqlite())
   }
 }
 
 function useSqlite(): StoreToUse {
-  const folder = ownFolder('demo-locks')
-  const file = join(folder, 'locks.db')
+  const folder = ownFolder('demo-store')
+  const file = join(folder, 'store.db')
   // Made here, so that no two workers make it at once.
   openDatabase(file).close()
   return {
-    locks: { store: 'sqlite', file, prefix: 'demo' },
+    place: { store: 'sqlite', file, prefix: 'demo' },
     storeInWords: 'SQLite, a file on this machine',
     removeStore: async () => removeFolder(folder),
   }
@@ -108,7 +108,7 @@ async function useRedis(): Promise<StoreToUse> {
     await client.connect()
     const version = await versionOf(client)
     return {
-      locks: { store: 'redis', url, prefix },
+      place: { store: 'redis', url, prefix },
       storeInWords: `Redis ${version}, ${owned ? 'started for this run' : 'the one of HOLDFAST_REDIS_URL'}`,
       removeStore: async () => {
         if (!owned) await removeKeys(client, prefix).catch(() => undefined)

@@ -1,5 +1,6 @@
 /** Reads a log of what happened and finds the accidents in it. Pure. */
 
+import type { Span } from './columns.ts'
 import type { Entry } from './log.ts'
 
 /** One holder at work. Times in milliseconds of the log's clock. */
@@ -18,11 +19,6 @@ export interface Mark {
   readonly lane: string
   readonly who: number
   readonly kind: 'expiry' | 'foreign-delete' | 'refused' | 'told' | 'charge'
-}
-
-export interface Span {
-  readonly from: number
-  readonly to: number
 }
 
 export interface Story {

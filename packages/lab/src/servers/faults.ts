@@ -3,10 +3,11 @@
  * answers so, with a function that takes the fault back and resolves once the server serves again.
  */
 
-import { rmSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { RespError } from '../resp/replies.ts'
 import { waitFor } from '../wait.ts'
 import { freePort } from './free-port.ts'
+import { removeTree } from './lifetime.ts'
 import type { RedisServer } from './redis.ts'
 
 export type Undo = () => Promise<void>
@@ -22,7 +23,7 @@ export async function oom(server: RedisServer): Promise<Undo> {
  */
 export async function misconf(server: RedisServer): Promise<Undo> {
   const restoreSave = await setConfig(server, 'save', '1 1')
-  rmSync(server.dir, { recursive: true, force: true })
+  removeTree(server.dir)
   await saveInBackground(server, 'err')
   return async () => {
     mkdirSync(server.dir, { recursive: true })

@@ -34,11 +34,22 @@ export function ownProcess(child: ChildProcess): void {
   })
 }
 
-/** Creates a fresh temporary folder and owns it. `label` is a part of its name. */
-export function ownFolder(label: string): string {
+/** Owns a process that is no child of ours and leads a process group: it goes when we go. */
+export function ownPid(pid: number): void {
+  pids.add(pid)
+  tellReaper(`+pid ${pid}`)
+}
+
+/** The end of `ownPid`. */
+export function disownPid(pid: number): void {
+  if (pids.delete(pid)) tellReaper(`-pid ${pid}`)
+}
+
+/** Creates a fresh folder in `parent` (default: for temporary files) and owns it. `label` is a part of its name. */
+export function ownFolder(label: string, parent = tmpdir()): string {
   // Started first, so that there is no moment in which a folder stands and nobody would remove it.
   startReaper()
-  const folder = mkdtempSync(join(tmpdir(), `holdfast-${label}-`))
+  const folder = mkdtempSync(join(parent, `holdfast-${label}-`))
   folders.add(folder)
   tellReaper(`+folder ${folder}`)
   return folder
@@ -46,10 +57,26 @@ export function ownFolder(label: string): string {
 
 /** Removes a folder that `ownFolder` created. */
 export function removeFolder(folder: string): void {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  removeTree(folder)
   folders.delete(folder)
   tellReaper(`-folder ${folder}`)
 }
+
+/**
+ * Removes a folder, also one in which a process that has just been ended, or a server's snapshot, still makes files: Node
+ * removes what is inside once, and then only tries the folder again.
+ */
+export function removeTree(folder: string): void {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return rmSync(folder, { recursive: true, force: true, maxRetries: 1, retryDelay: 10 })
+    } catch (error) {
+      if (tries === REMOVALS || (error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error
+    }
+  }
+}
+
+const REMOVALS = 100
 
 /** What is owned now; for tests that look for leaks. */
 export function owned(): { pids: number[]; folders: string[] } {

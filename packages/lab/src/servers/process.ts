@@ -9,6 +9,9 @@ export interface ProcessOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Default: no input; output and errors are kept for `stdout` and `stderr`. */
   readonly stdio?: StdioOptions
+  /** Whom it runs as, when that is not us. */
+  readonly uid?: number
+  readonly gid?: number
 }
 
 /** How a process ended: one of the two is null. */
@@ -18,7 +21,7 @@ export interface Exit {
 }
 
 /** How long a process may take to obey a signal that cannot be refused, in milliseconds. */
-const OBEYS_WITHIN = 5_000
+const OBEYS_WITHIN = 20_000
 
 /** Starts a program that cannot outlive this process. Rejects when it is not there or must not be run. */
 export async function startProcess(
@@ -99,10 +102,13 @@ export class OwnedProcess {
     )
   }
 
-  /** SIGTERM (after SIGCONT, since a stopped process would not hear it), and SIGKILL when that takes too long. */
-  async end({ within = 2_000 }: { readonly within?: number } = {}): Promise<Exit> {
+  /** SIGTERM or `by` (then SIGCONT, since a stopped process would not hear it), and SIGKILL when that takes too long. */
+  async end({
+    within = 2_000,
+    by = 'SIGTERM',
+  }: { readonly within?: number; readonly by?: NodeJS.Signals } = {}): Promise<Exit> {
     if (!this.running) return this.exited
-    this.signal('SIGTERM')
+    this.signal(by)
     this.signal('SIGCONT')
     try {
       return await withinTime(this.exited, within, () => new Error('overdue'))

@@ -41,8 +41,33 @@ export function configText(file: ConfigFile): string {
   return lines.join('\n') + '\n'
 }
 
+/** A `redis-server` or `valkey-server`: the one that HOLDFAST_REDIS_PROGRAM names, or else the first on the PATH. */
+export function defaultBinary(): string {
+  const named = process.env.HOLDFAST_REDIS_PROGRAM ?? ''
+  return named === '' ? 'redis-server' : named
+}
+
+/** What a program is. */
+export interface RedisProgram {
+  readonly name: 'Redis' | 'Valkey'
+  /** As `7.0.15`. */
+  readonly version: string
+}
+
+/** Whether the default program has `WAITAOF`, and counts for `WAIT` only what wrote: Redis from 7.2 on, Valkey always. */
+export async function hasWaitaof(): Promise<boolean> {
+  const { name, version } = await programOf(defaultBinary())
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return name === 'Valkey' || major > 7 || (major === 7 && minor >= 2)
+}
+
 /** The major version of a `redis-server` (or `valkey-server`). Rejects clearly when the program is not there. */
 export async function majorVersion(binary: string): Promise<number> {
+  return Number((await programOf(binary)).version.split('.')[0])
+}
+
+/** Rejects clearly when the program is not there. */
+export async function programOf(binary: string): Promise<RedisProgram> {
   let stdout: string
   try {
     ;({ stdout } = await promisify(execFile)(binary, ['--version']))
@@ -54,9 +79,9 @@ export async function majorVersion(binary: string): Promise<number> {
       { cause: error },
     )
   }
-  const version = /\bv=(\d+)/.exec(stdout)?.[1]
+  const version = /\bv=(\d+(?:\.\d+)*)/.exec(stdout)?.[1]
   if (version === undefined) throw new Error(`${binary} --version says no version: ${stdout.trim()}`)
-  return Number(version)
+  return { name: /valkey/i.test(stdout) ? 'Valkey' : 'Redis', version }
 }
 
 function quoted(text: string): string {

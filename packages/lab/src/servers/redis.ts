@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connectResp } from '../resp/connection.ts'
 import type { RespConnection } from '../resp/connection.ts'
@@ -8,10 +8,11 @@ import { RespError } from '../resp/replies.ts'
 import type { RespReply } from '../resp/replies.ts'
 import { waitFor } from '../wait.ts'
 import { freePort } from './free-port.ts'
-import { ownFolder, removeFolder } from './lifetime.ts'
+import { ownFolder, removeFolder, removeTree } from './lifetime.ts'
 import { startProcess } from './process.ts'
 import type { Exit, OwnedProcess } from './process.ts'
-import { configText, KIT_USER, majorVersion } from './redis-config.ts'
+import type { ShiftedClock } from './clock/shifted-clock.ts'
+import { configText, defaultBinary, KIT_USER, majorVersion } from './redis-config.ts'
 import type { RedisConfig } from './redis-config.ts'
 
 export interface RedisOptions {
@@ -21,8 +22,12 @@ export interface RedisOptions {
   readonly save?: string
   /** Further directives: ACL users, maxmemory, … They win over the kit's own. */
   readonly config?: RedisConfig
-  /** Default `redis-server` on the PATH. */
+  /** Default: the program that HOLDFAST_REDIS_PROGRAM names, or else `redis-server` on the PATH. */
   readonly binary?: string
+  /** It watches other servers instead of keeping data. Its `config` says which. */
+  readonly sentinel?: boolean
+  /** A clock of its own, to be set by the test. Default: the machine's. */
+  readonly clock?: ShiftedClock
   /** The longest time until it serves, in milliseconds. Default 10 000. */
   readonly startWithin?: number
 }
@@ -49,7 +54,7 @@ export interface RestartOptions {
  * serve in time; nothing is left behind then.
  */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  const version = await majorVersion(options.binary ?? DEFAULT_BINARY)
+  const version = await majorVersion(options.binary ?? defaultBinary())
   for (let tries = 1; ; tries++) {
     const server = new RedisServer(await freePort(), version, options)
     try {
@@ -63,7 +68,6 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   }
 }
 
-const DEFAULT_BINARY = 'redis-server'
 const PORT_TRIES = 10
 
 /** One Redis server of ours. */
@@ -119,7 +123,10 @@ export class RedisServer {
         extra: { ...this.#options.config, ...config },
       }),
     )
-    this.#process = await startProcess(this.#options.binary ?? DEFAULT_BINARY, [configFile])
+    const args = this.#options.sentinel === true ? [configFile, '--sentinel'] : [configFile]
+    this.#process = await startProcess(this.#options.binary ?? defaultBinary(), args, {
+      ...(this.#options.clock === undefined ? {} : { env: { ...process.env, ...this.#options.clock.env } }),
+    })
     await this.#untilUp(this.#process, until)
   }
 
@@ -182,7 +189,7 @@ export class RedisServer {
     const { keepData = true, how = 'stop', config = {}, until = 'serving' } = options
     if (this.#stopped) throw new Error('this server was stopped for good')
     if (this.running) await this.#bringDown(how, keepData)
-    if (!keepData) rmSync(this.dir, { recursive: true, force: true })
+    if (!keepData) removeTree(this.dir)
     mkdirSync(this.dir, { recursive: true })
     await this.start(until, config)
   }
@@ -217,7 +224,7 @@ export class RedisServer {
     const upOrEnded = () => Promise.race([ended, this.#isUp(until)])
     await waitFor(upOrEnded, {
       what: `redis-server on port ${this.port}`,
-      within: this.#options.startWithin ?? 10_000,
+      within: this.#options.startWithin ?? 30_000,
     }).catch((error: Error) => {
       throw new Error(`${error.message}; its log: ${this.log()}`, { cause: error })
     })

@@ -1,9 +1,9 @@
 /** The coupons as table and timelines. Pure. */
 
+import type { Window } from '../columns.ts'
 import type { Style } from '../style.ts'
 import { drawTable, wrap } from '../table.ts'
 import { barColumns, drawTimeline, legend } from '../timeline.ts'
-import type { Window } from '../timeline.ts'
 import { plural, seconds } from '../words.ts'
 import { EXPIRY } from './counter.ts'
 import { BUYERS, COUPON_LANES, COUPONS } from './scene.ts'

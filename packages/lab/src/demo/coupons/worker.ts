@@ -2,7 +2,7 @@
 
 import { serveWorker } from '../../servers/worker-side.ts'
 import { openLocks } from '../locks/service.ts'
-import type { LockPlace } from '../locks/service.ts'
+import type { StorePlace } from '../place.ts'
 import { Log } from '../log.ts'
 import { arrival, Counter } from './counter.ts'
 import type { Sale } from './counter.ts'
@@ -11,7 +11,7 @@ import { couponVariants } from './variants/index.ts'
 import type { CouponVariant } from './variants/index.ts'
 
 const [lane, place] = process.argv.slice(2) as [string, string]
-const locks = openLocks(JSON.parse(place) as LockPlace)
+const locks = openLocks(JSON.parse(place) as StorePlace)
 
 serveWorker({
   /** Serves these buyers at once, in one variant's way, and says what came of each. */

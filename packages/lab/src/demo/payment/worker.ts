@@ -3,7 +3,7 @@
 import { serveWorker } from '../../servers/worker-side.ts'
 import { sleep } from '../../wait.ts'
 import { openLocks } from '../locks/service.ts'
-import type { LockPlace } from '../locks/service.ts'
+import type { StorePlace } from '../place.ts'
 import { Log } from '../log.ts'
 import { OrderBook } from './orders.ts'
 import { PaymentProvider } from './provider.ts'
@@ -22,7 +22,7 @@ export interface Callback {
 }
 
 const [lane, place] = process.argv.slice(2) as [string, string]
-const locks = openLocks(JSON.parse(place) as LockPlace)
+const locks = openLocks(JSON.parse(place) as StorePlace)
 
 serveWorker({
   async callback({ variant, ordersFile, providerFile, logFile, after, blocks }: Callback): Promise<void> {
