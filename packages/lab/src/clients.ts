@@ -1,6 +1,14 @@
 /** The four Redis clients that the library works over, each connected by a URL. For tests, workers and the demo. */
 
-import type { IoredisLike, NodeRedisLike, RedisClient } from 'holdfast/redis'
+import type {
+  IoredisClusterLike,
+  IoredisLike,
+  NodeRedisClusterLike,
+  NodeRedisLike,
+  NodeRedisSentinelLike,
+  RedisClient,
+  RedisClusterClient,
+} from 'holdfast/redis'
 
 /** ioredis 6 and 5, node-redis 6 and 5. */
 export const clientKinds = ['ioredis', 'ioredis5', 'redis', 'redis5'] as const
@@ -55,6 +63,54 @@ export async function connectClient(
   }
 }
 
+/** What leads to the primary of a set, as its sentinels say. A `ReplicaSet` of the kit fits. */
+export interface Watched {
+  readonly name: string
+  readonly sentinelAddresses: readonly { readonly host: string; readonly port: number }[]
+}
+
+/** A client of a Sentinel set; `close` as with {@link connectClient}. */
+export interface WatchedClient {
+  readonly kind: ClientKind
+  readonly client: RedisClient | NodeRedisSentinelLike
+  close(): Promise<void>
+}
+
+/**
+ * Connects a client through the sentinels of a set, with its own defaults but for the pause before it reconnects. Without ioredis'
+ * `failoverDetector`: with it that client was seen to end for good when it heard of the new primary while it was reconnecting.
+ */
+export async function connectWatched(
+  kind: ClientKind,
+  { name, sentinelAddresses }: Watched,
+): Promise<WatchedClient> {
+  const sentinels = sentinelAddresses.map(({ host, port }) => ({ host, port }))
+  if (kind === 'ioredis' || kind === 'ioredis5') {
+    const options = {
+      sentinels,
+      name,
+      lazyConnect: true,
+      retryStrategy: () => 20,
+      sentinelRetryStrategy: () => 20,
+    }
+    const client =
+      kind === 'ioredis'
+        ? new (await import('ioredis')).Redis(options)
+        : new (await import('ioredis5')).Redis(options)
+    const connected = await connectIoredis(kind, client)
+    return { kind, client: connected.client, close: () => Promise.resolve(connected.close()) }
+  }
+  const options = { name, sentinelRootNodes: sentinels, masterPoolSize: 2 }
+  const client =
+    kind === 'redis'
+      ? (await import('redis')).createSentinel(options)
+      : (await import('redis5')).createSentinel(options)
+  // Without a listener it throws.
+  client.on('error', () => {})
+  await client.connect()
+  return { kind, client, close: async () => void (await client.destroy()) }
+}
+
 async function connectIoredis(kind: ClientKind, client: IoredisLike): Promise<ConnectedClient> {
   // Without a listener it writes to the console.
   client.on('error', () => {})
@@ -78,6 +134,83 @@ async function connectNodeRedis(
     kind,
     client,
     send: (command, ...args) => client.sendCommand([command, ...args]),
+    close: () => {
+      if (client.isOpen) client.destroy()
+    },
+  }
+}
+
+/** A node of a cluster to begin with. */
+export interface ClusterSeed {
+  readonly host: string
+  readonly port: number
+}
+
+export interface ConnectedCluster {
+  readonly kind: ClientKind
+  /** What `redisStore` takes. */
+  readonly client: RedisClusterClient
+  /** Ends its connections at once. May be called again. */
+  close(): void
+}
+
+export interface ConnectClusterOptions {
+  /** Default: the default user. */
+  readonly login?: { readonly username?: string; readonly password?: string }
+  /** Where nodes are reached that the cluster calls `host:port`, when that is elsewhere. */
+  readonly reachedAt?: Record<string, ClusterSeed>
+}
+
+/** Connects a client to a Redis Cluster. Resolves when it is ready. */
+export async function connectCluster(
+  kind: ClientKind,
+  seeds: readonly ClusterSeed[],
+  { login = {}, reachedAt }: ConnectClusterOptions = {},
+): Promise<ConnectedCluster> {
+  const ioredis = {
+    lazyConnect: true,
+    clusterRetryStrategy: () => 50,
+    slotsRefreshTimeout: 5_000,
+    redisOptions: login,
+    ...(reachedAt === undefined ? {} : { natMap: reachedAt }),
+  }
+  const map = reachedAt === undefined ? {} : { nodeAddressMap: reachedAt }
+  const rootNodes = seeds.map(({ host, port }) => ({ url: `redis://${host}:${port}` }))
+  switch (kind) {
+    case 'ioredis':
+      return connectIoredisCluster(kind, new (await import('ioredis')).Cluster([...seeds], ioredis))
+    case 'ioredis5':
+      return connectIoredisCluster(kind, new (await import('ioredis5')).Cluster([...seeds], ioredis))
+    case 'redis':
+      return connectNodeRedisCluster(
+        kind,
+        (await import('redis')).createCluster({ rootNodes, defaults: login, ...map }),
+      )
+    case 'redis5': {
+      const options = { rootNodes, defaults: { ...login, disableOfflineQueue: true }, ...map }
+      return connectNodeRedisCluster(kind, (await import('redis5')).createCluster(options))
+    }
+  }
+}
+
+async function connectIoredisCluster(
+  kind: ClientKind,
+  client: IoredisClusterLike & { disconnect(): void },
+): Promise<ConnectedCluster> {
+  client.on('error', () => {})
+  await client.connect()
+  return { kind, client, close: () => client.disconnect() }
+}
+
+async function connectNodeRedisCluster(
+  kind: ClientKind,
+  client: NodeRedisClusterLike & { connect(): Promise<unknown>; destroy(): void },
+): Promise<ConnectedCluster> {
+  client.on('error', () => {})
+  await client.connect()
+  return {
+    kind,
+    client,
     close: () => {
       if (client.isOpen) client.destroy()
     },

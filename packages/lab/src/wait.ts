@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks'
 export interface WaitOptions {
   /** What is waited for, in words, for the error; a function is asked only when it comes to that. */
   readonly what: string | (() => string)
-  /** The longest wait in milliseconds. Default 5 000. */
+  /** The longest wait in milliseconds. Default 15 000: for a busy machine; whoever tests a bound says it. */
   readonly within?: number
   /** Milliseconds between two looks. Default 5. */
   readonly every?: number
@@ -19,7 +19,7 @@ export interface WaitOptions {
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
-  { what, within = 5_000, every = 5 }: WaitOptions,
+  { what, within = 15_000, every = 5 }: WaitOptions,
 ): Promise<Exclude<T, false | null | undefined | 0 | ''>> {
   const deadline = performance.now() + within
   let lastError: unknown

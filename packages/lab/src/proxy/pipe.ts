@@ -141,12 +141,13 @@ export class Pipe {
 
   /**
    * A reset makes the receiver forget what it has not read yet, if it notices the reset in a write of its own, or has
-   * not accepted the connection yet. So what went before is given a moment to be read.
+   * not accepted the connection yet. So what went before is given a moment to be read, and a receiver in this process a
+   * turn of its event loop, should the moment have passed while that was busy.
    */
   #resetOnceRead(): void {
     const quietFor = performance.now() - this.#lastWriteAt
     if (quietFor >= READ_WITHIN_MS) return this.#ends.reset()
-    setTimeout(() => this.#ends.reset(), READ_WITHIN_MS - quietFor)
+    setTimeout(() => setImmediate(() => this.#ends.reset()), READ_WITHIN_MS - quietFor)
   }
 
   #resumeSource(): void {

@@ -72,7 +72,7 @@ export class TcpProxy {
   readonly toClient = new Direction()
   /** All commands in the order of their arrival, if `record` was asked for. */
   readonly log: LoggedCommand[] = []
-  readonly #target: { readonly host: string; readonly port: number }
+  readonly #target: { host: string; port: number }
   readonly #counter = new CommandCounter()
   readonly #rules = new Rules()
   readonly #connections = new Set<Connection>()
@@ -129,6 +129,13 @@ export class TcpProxy {
    */
   halfOpen(): void {
     for (const connection of this.#connections) connection.cutOffServer()
+  }
+
+  /** Leads elsewhere from now on, as an address does that moves to another machine. All connections are reset. */
+  leadTo({ host = '127.0.0.1', port }: ProxyOptions['target']): void {
+    this.#target.host = host
+    this.#target.port = port
+    this.resetAll()
   }
 
   /** New connections are refused. Present ones go on. */

@@ -5,17 +5,21 @@ import type { Store } from 'holdfast'
 import { memoryStore } from 'holdfast/memory'
 import { redisStore } from 'holdfast/redis'
 import { sqliteStore } from 'holdfast/sqlite'
-import { connectClient, type ClientKind, type ConnectedClient } from '../clients.ts'
+import { connectClient, connectCluster, type ClientKind, type ConnectedClient } from '../clients.ts'
 
 /** A store, as a test names it to a worker. */
 export type StoreName =
   | { readonly redis: string; readonly client?: ClientKind }
+  | {
+      readonly cluster: readonly { readonly host: string; readonly port: number }[]
+      readonly client?: ClientKind
+    }
   | { readonly sqlite: string }
   | { readonly memory: true }
 
 export interface OpenedStore {
   readonly store: Store
-  /** The Redis client, if there is one. */
+  /** The client of a Redis server, if there is one. */
   readonly client: ConnectedClient | null
   /** Closes the connection. The store must not be used afterwards. */
   close(): void
@@ -26,6 +30,10 @@ export async function openStore(name: StoreName): Promise<OpenedStore> {
   if ('redis' in name) {
     const client = await connectClient(name.client ?? 'ioredis', name.redis)
     return { store: redisStore(client.client), client, close: () => client.close() }
+  }
+  if ('cluster' in name) {
+    const connected = await connectCluster(name.client ?? 'ioredis', name.cluster)
+    return { store: redisStore(connected.client), client: null, close: () => connected.close() }
   }
   if ('sqlite' in name) {
     const database = new Database(name.sqlite)
