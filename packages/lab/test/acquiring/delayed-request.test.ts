@@ -1,7 +1,14 @@
 import type { Duration, Held } from 'holdfast'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { clientKinds } from '../../src/clients.ts'
-import { sleep, startRedis, waitFor, type HeldRequest, type RedisServer } from '../../src/index.ts'
+import {
+  sleep,
+  startRedis,
+  waitFor,
+  type HeldRequest,
+  type ProxiedCommand,
+  type RedisServer,
+} from '../../src/index.ts'
 import { Scene } from '../support/scene.ts'
 import { isAcquire, isRelease, isRenew } from '../support/scripts.ts'
 import { SLACK_MS } from '../support/settling.ts'
@@ -120,7 +127,10 @@ describe.each(clientKinds)('%s', (kind) => {
     const renewal = scene.proxy.holdRequest(isRenew)
     await renewal.held
     renewal.cutConnection()
-    const release = scene.proxy.holdRequest(isRelease)
+    // What was released before is released once more over the new connection.
+    const ofThisLock = ({ name, args }: ProxiedCommand) =>
+      isRelease({ name, args }) && args.includes(scene.key('a'))
+    const release = scene.proxy.holdRequest(ofThisLock)
     const released = held.release()
     await release.held
     release.cutConnection()

@@ -120,6 +120,8 @@ describe.each(clientKinds)('%s', (kind) => {
     const lost = scene.proxy.loseReplyOf(isRelease)
     expect(await held.release()).toEqual({ released: true, confirmed: false })
     expect(lost.count).toBe(1)
-    expect(scene.proxy.commands.byName.EVALSHA).toBe(3)
+    // The warm-up's release goes over the new connection, too: it may have been lost with the old one.
+    const ours = scene.proxy.log.filter(({ command }) => command.includes(scene.key('a')))
+    expect(ours).toHaveLength(3)
   })
 })

@@ -20,7 +20,7 @@ afterAll(async () => {
   await redis.stop()
 })
 
-describe.each(clientKinds)('lock store contract: redis over %s', (kind) => {
+describe.concurrent.each(clientKinds)('lock store contract: redis over %s', (kind) => {
   const cases = lockStoreContract<LockStoreBench>({
     traits: { fences: 'clocked', wake: 'push', clock: 'server', durable: 'server' },
     setUp: async () => {
@@ -51,7 +51,7 @@ describe.each(clientKinds)('lock store contract: redis over %s', (kind) => {
       return endless
     },
   })
-  for (const { name, run } of cases) test.concurrent(name, run)
+  for (const { name, run } of cases) test(name, run)
 })
 
 async function keysUnder(prefix: string): Promise<string[]> {

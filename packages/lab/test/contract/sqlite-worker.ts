@@ -26,7 +26,8 @@ function open(database: SqliteDatabase) {
   })
   let count = 0
   const owner = (): string => `${locks.process}${String((count += 1)).padStart(8, '0')}@worker:${process.pid}`
-  const attempt = (): Attempt => new Attempt(systemClock.monotonic() + 5_000, systemClock.monotonic() + 5_000)
+  const attempt = (): Attempt =>
+    new Attempt(systemClock.monotonic() + 20_000, systemClock.monotonic() + 20_000)
   return {
     owner,
     acquire: async (by: string, ttl: number) => {

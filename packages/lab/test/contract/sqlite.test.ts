@@ -30,7 +30,7 @@ describe.concurrent('lock store contract: sqlite', () => {
     },
     remove: async ({ file }, key) => {
       behind(file, (database) => {
-        for (const table of ['holdfast_lock', 'holdfast_fence', 'holdfast_queue']) {
+        for (const table of ['holdfast_lock', 'holdfast_last_fence', 'holdfast_queue']) {
           database.prepare(`DELETE FROM ${table} WHERE key = ?`).run(key)
         }
       })

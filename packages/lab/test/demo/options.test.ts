@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest'
-import { parseOptions, usage, UsageError } from '../../src/demo/options.ts'
+import { parseOptions, SCENES, usage, UsageError } from '../../src/demo/options.ts'
 
 /** Goal: the command line means what it says, and what is not known is refused with a clear word. */
 
 test.each([
-  [[], { json: false, store: null, help: false }],
-  [['--json'], { json: true, store: null, help: false }],
-  [['--store', 'redis', '--json'], { json: true, store: 'redis', help: false }],
-  [['--store=sqlite'], { json: false, store: 'sqlite', help: false }],
-  [['-h'], { json: false, store: null, help: true }],
+  [[], { scenes: SCENES, json: false, store: null, help: false }],
+  [['--json'], { scenes: SCENES, json: true, store: null, help: false }],
+  [['--store', 'redis', '--json'], { scenes: SCENES, json: true, store: 'redis', help: false }],
+  [['--store=sqlite'], { scenes: SCENES, json: false, store: 'sqlite', help: false }],
+  [['-h'], { scenes: SCENES, json: false, store: null, help: true }],
+  [['limit'], { scenes: ['limit'], json: false, store: null, help: false }],
+  [['limit', '--json', 'coupons'], { scenes: ['coupons', 'limit'], json: true, store: null, help: false }],
 ])('%j', (args, options) => {
   expect(parseOptions(args)).toEqual(options)
 })
@@ -24,7 +26,7 @@ test.each([
   expect(() => parseOptions(args)).toThrow(new UsageError(message))
 })
 
-test('the help names every option', () => {
-  for (const option of ['--store redis', '--store sqlite', '--json', '--help'])
+test('the help names every scene and option', () => {
+  for (const option of [...SCENES, '--store redis', '--store sqlite', '--json', '--help'])
     expect(usage).toContain(option)
 })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { reportCoupons } from '../../src/demo/coupons/report.ts'
 import type { CouponResult } from '../../src/demo/coupons/scene.ts'
-import { keptItsPromise } from '../../src/demo/demo.ts'
 import { reportPayment } from '../../src/demo/payment/report.ts'
 import type { PaymentResult } from '../../src/demo/payment/scene.ts'
 import type { Entry } from '../../src/demo/log.ts'
 import { tellStory } from '../../src/demo/story.ts'
 import { noColour } from '../../src/demo/style.ts'
+import { keptItsPromise, verdict } from '../../src/demo/verdict.ts'
 import { at, hold, inOrder } from './support.ts'
 
 /** Goal: every run is told as it was, whether a variant failed in it or not. */
@@ -121,4 +121,12 @@ test('the verdict looks at the coupons of the lock and the charges of the whole'
       payment: { variants: [{ name: 'holdfast-full', charges, staleWritesRefused: 0 }] },
     })
   expect([result(0, 1), result(1, 1), result(0, 0), result(0, 2)]).toEqual([true, false, false, false])
+})
+
+test('the verdict tells of what was shown, and of nothing else', () => {
+  const payment = { variants: [{ name: 'holdfast-full', charges: 1, staleWritesRefused: 0 }] } as const
+  expect(keptItsPromise({ store: 'redis', payment })).toBe(true)
+  expect(verdict({ store: 'redis', payment }, noColour)).toBe(
+    '  Holdfast kept its promise in this run: the order charged once.',
+  )
 })

@@ -50,6 +50,17 @@ describe.each(clientKinds)('%s', (kind) => {
     expect(await scene.keys()).toEqual([])
   })
 
+  test('fault 26, 34: the server has forgotten the script, and its word of it is lost: the release is done all the same', async () => {
+    scene = await Scene.open(server, { kind, budget: 600 })
+    const held = await scene.hf.lock('a', { ttl: '30s' }).acquire()
+    await faults.scriptFlush(server)
+    scene.proxy.toClient.drop()
+    const { error } = await settle(held.release())
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'unknown' })
+    expect(await scene.keys()).toEqual([])
+    scene.proxy.toClient.pass()
+  })
+
   test('D12, fault 26: SCRIPT FLUSH all the while', async () => {
     scene = await Scene.open(server, { kind })
     const other = await scene.another()
@@ -107,7 +118,7 @@ describe('an ACL', () => {
     await server.command('ACL', 'SETUSER', user, 'reset', 'on', '>pw', ...rules)
     const url = server.url.replace('://', `://${user}:pw@`)
     connected = await connectClient('redis', url)
-    return createHoldfast({ store: redisStore(connected.client), prefix: 'acl:v1', budget: 600 })
+    return createHoldfast({ store: redisStore(connected.client), prefix: 'acl:v1', budget: '10s' })
   }
 
   test('D12: that forbids scripts: StoreRefusedError, which names NOPERM and the rights that are needed', async () => {

@@ -105,3 +105,15 @@ test('INV-H1: of twenty callers who wait for one lock of a silent store, each se
   expect(after).toHaveLength(20)
   after.forEach((ms, i) => expect(ms).toBeLessThanOrEqual(i * 100 + BUDGET + SLACK))
 })
+
+test.each(['throws', 'throws at once'] as const)(
+  'a store that %s: a holder that renews is told of its loss at its deadline',
+  async (how) => {
+    const renewed = await hf.lock('renewed', { ttl: 3_000 }).acquire()
+    behaviour = how
+    await clock.advance(3_000)
+    expect(renewed.lost).not.toBeNull()
+    behaviour = 'works'
+    expect(await hf.inspect('renewed')).toBeNull()
+  },
+)

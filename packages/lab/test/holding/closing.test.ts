@@ -118,6 +118,8 @@ describe('C12: SIGTERM with closeOn', () => {
 })
 
 describe.each(clientKinds)('C12: close() with %s', (kind) => {
+  afterEach(() => server.resume())
+
   test('leaves no timer, no connection of ours, no listener on the client, no later command', async () => {
     const clock = new CountingClock()
     const scene = await Scene.open(server, { kind, clock })

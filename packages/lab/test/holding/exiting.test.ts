@@ -1,6 +1,14 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ownFolder, removeFolder, spawnWorker, startRedis, type RedisServer } from '../../src/index.ts'
+import {
+  ownFolder,
+  removeFolder,
+  spawnWorker,
+  startCluster,
+  startRedis,
+  type RedisCluster,
+  type RedisServer,
+} from '../../src/index.ts'
 import type { StoreName } from '../../src/workers/stores.ts'
 
 /**
@@ -19,14 +27,17 @@ interface Ended {
 }
 
 let server: RedisServer
+let cluster: RedisCluster
 let folder: string
 
 beforeAll(async () => {
   server = await startRedis()
+  cluster = await startCluster({ replicas: 0 })
   folder = ownFolder('exiting')
 })
 afterAll(async () => {
   await server.stop()
+  await cluster.stop()
   removeFolder(folder)
 })
 
@@ -35,6 +46,8 @@ let files = 0
 const stores: Record<string, () => StoreName> = {
   'redis over ioredis': () => ({ redis: server.url, client: 'ioredis' }),
   'redis over node-redis': () => ({ redis: server.url, client: 'redis' }),
+  'a redis cluster over ioredis': () => ({ cluster: cluster.addresses, client: 'ioredis' }),
+  'a redis cluster over node-redis': () => ({ cluster: cluster.addresses, client: 'redis' }),
   sqlite: () => ({ sqlite: join(folder, `locks ${(files += 1)}.db`) }),
   memory: () => ({ memory: true }),
 }
@@ -64,7 +77,7 @@ describe('D15: a script', () => {
     },
   )
 
-  test.each(some('redis over ioredis', 'redis over node-redis'))(
+  test.each(Object.entries(stores).filter(([name]) => name.includes('redis')))(
     'on %s that forgets to close ends at once, too',
     async (_, store) => {
       const { ms, outcome } = await run('forgetful', store())

@@ -105,8 +105,11 @@ describe('redis', () => {
   })
 
   test('forced before it listened: missing, as soon as it listens', async () => {
+    // Ready to ask in the turn in which the other only begins to connect, so as to listen.
+    const operator = await scene.another()
+    await operator.forceRelease('b')
     const held = await scene.hf.lock('a', { ttl: '60s' }).acquire()
-    await (await scene.another()).forceRelease('a')
+    await operator.forceRelease('a')
     await waitFor(() => held.lost !== null, { what: 'the loss', within: 3_000 })
     expect(held.lost).toBe('missing')
   })

@@ -61,6 +61,32 @@ describe.each(clientKinds)('%s', (kind) => {
     expect(await scene.keys()).toEqual([])
   })
 
+  test('what a server has again that lost its last writes is released again, and nothing else', async () => {
+    scene = await Scene.open(server, { kind })
+    await scene.warmUp()
+    const lock = scene.hf.lock('a', { ttl: '30s' })
+    const first = await lock.acquire()
+    const value = await scene.value('a')
+    await first.release()
+    const other = await scene.hf.lock('b').acquire()
+    // As a replica has it that took over, and had not got the release; nobody can tell that it is the same server.
+    await server.command('SET', scene.key('a'), String(value), 'PX', 30_000)
+    await server.command('ACL', 'SETUSER', 'default', '-info')
+    try {
+      await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+      await waitFor(async () => (await scene.value('a')) === null, {
+        what: 'the lock to be released again',
+      })
+    } finally {
+      await server.command('ACL', 'SETUSER', 'default', '+info')
+    }
+    expect([await scene.owner('b'), other.lost]).toEqual([other.owner, null])
+    expect([first.owner, await other.release()]).toEqual([
+      expect.any(String),
+      { released: true, confirmed: true },
+    ])
+  })
+
   test('D11: the reply is lost once: the call itself finds out that it is released', async () => {
     const foreign: unknown[] = []
     const stop = listen('holdfast:lock:foreign-release', (event) => foreign.push(event))

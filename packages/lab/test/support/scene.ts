@@ -1,7 +1,7 @@
 import { createHoldfast, type Holdfast, type HoldfastOptions } from 'holdfast'
 import { redisStore } from 'holdfast/redis'
 import { connectClient, type ClientKind, type ConnectedClient } from '../../src/clients.ts'
-import { startProxy, type RedisServer, type TcpProxy } from '../../src/index.ts'
+import { startProxy, waitFor, type RedisServer, type TcpProxy } from '../../src/index.ts'
 
 export interface SceneOptions extends Omit<HoldfastOptions, 'store' | 'prefix'> {
   /** Default ioredis. */
@@ -63,9 +63,17 @@ export class Scene {
 
   /** So that the server's time is known to us, our scripts to the server, and the next call is a single command. */
   async warmUp(): Promise<void> {
-    const held = await this.hf.lock('warm-up').acquire()
-    await held.extend('1m')
-    await held.release()
+    const warm = async (): Promise<true> => {
+      const held = await this.hf.lock('warm-up').acquire()
+      try {
+        await held.extend('1m')
+      } finally {
+        await held.release()
+      }
+      return true
+    }
+    // Within the scene's budget a busy machine may not manage it at once.
+    await waitFor(warm, { what: 'the scene to be warm' })
     this.proxy.resetCounts()
   }
 

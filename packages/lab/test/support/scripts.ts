@@ -18,8 +18,8 @@ export const isLeave = runs(leave)
 
 /** The owner for whom an acquire asks. */
 export function ownerIn({ args }: Pick<ProxiedCommand, 'args'>): string {
-  // Script, number of keys, the keys, call, process, retention, owner.
-  const owner = args[2 + Number(args[1]) + 3]
-  if (owner === undefined) throw new Error('this is no acquire')
-  return owner
+  // Script, number of keys, the keys; call, process, retention, ttl, manners, tail, not after; then the item.
+  const [tail, , id] = args.slice(2 + Number(args[1]) + 5)
+  if (tail === undefined || id === undefined) throw new Error('this is no acquire')
+  return id.slice(0, 22) + tail
 }

@@ -76,19 +76,50 @@ describe('a client with a key prefix', () => {
   })
 })
 
-describe('a client of another kind', () => {
+const cluster6 = (options: object) =>
+  made(new Cluster6([{ port: proxy.port }], { lazyConnect: true, ...options }), (client) =>
+    client.disconnect(),
+  )
+const cluster5 = (options: object) =>
+  made(new Cluster5([{ port: proxy.port }], { lazyConnect: true, ...options }), (client) =>
+    client.disconnect(),
+  )
+
+describe('a client of a cluster', () => {
   test.each([
-    ['ioredis 6', () => new Cluster6([{ port: proxy.port }], { lazyConnect: true })],
-    ['ioredis 5', () => new Cluster5([{ port: proxy.port }], { lazyConnect: true })],
-    ['node-redis 6', () => nodeRedis6.createCluster({ rootNodes: [{ url: proxy.url }] })],
-    ['node-redis 5', () => nodeRedis5.createCluster({ rootNodes: [{ url: proxy.url }] })],
-  ])('of a cluster: %s', (_, create) => {
+    ['ioredis 6', () => cluster6({ keyPrefix: 'app:' })],
+    ['ioredis 5', () => cluster5({ redisOptions: { keyPrefix: 'app:' } })],
+    ['node-redis 6', () => nodeRedis6.createCluster({ rootNodes: [{ url: proxy.url }], keyPrefix: 'app:' })],
+  ])('with a key prefix: %s', (_, create) => {
     const refusal = refusalOf(create())
-    expect(refusal.option).toBe('client')
-    expect(refusal.message).toContain('Cluster')
-    expect(refusal.message).toMatch(/Give a client of a single server/)
+    expect(refusal.option).toBe('client.keyPrefix')
+    expect(refusal.message).toContain("createHoldfast({ prefix: 'shop:v1' })")
   })
 
+  test.each([
+    ['ioredis 6', cluster6],
+    ['ioredis 5', cluster5],
+  ])('closed: %s', (_, create) => {
+    const client = create({})
+    client.disconnect()
+    expect(refusalOf(client).message).toContain('is closed')
+  })
+
+  test.each([
+    ['node-redis 6', () => nodeRedis6.createCluster({ rootNodes: [{ url: proxy.url }] })],
+    ['node-redis 5', () => nodeRedis5.createCluster({ rootNodes: [{ url: proxy.url }] })],
+  ])('never connected: %s is refused at its first use', async (_, create) => {
+    const hf = createHoldfast({ store: redisStore(loose(create())) })
+    for (const call of [hf.lock('a').acquire(), hf.lock('a').tryAcquire(), hf.inspect('a')]) {
+      const refusal: unknown = await call.catch((error: unknown) => error)
+      expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', option: 'client' })
+      expect((refusal as Error).message).toContain('client.connect()')
+    }
+    await hf.close()
+  })
+})
+
+describe('a client of another kind', () => {
   test.each([
     [
       'node-redis 6',
@@ -100,10 +131,8 @@ describe('a client of another kind', () => {
       () =>
         nodeRedis5.createSentinel({ name: 'm', sentinelRootNodes: [{ host: proxy.host, port: proxy.port }] }),
     ],
-  ])('a sentinel of %s, whose calls are others', (_, create) => {
-    const refusal = refusalOf(create())
-    expect(refusal.option).toBe('client')
-    expect(refusal.message).toContain('Sentinel')
+  ])('but a sentinel of %s is taken', (_, create) => {
+    expect(() => redisStore(create() as never)).not.toThrow()
   })
 
   test.each([
@@ -169,8 +198,9 @@ describe('a closed client', () => {
     const hf = createHoldfast({ store: redisStore(client) })
     const refused = async () => {
       const calls = [hf.lock('a').acquire(), hf.lock('a').run(() => 1), hf.inspect('a')]
-      for (const call of calls) {
-        const refusal: unknown = await call.catch((error: unknown) => error)
+      // At once: they are refused in an order of their own.
+      const refusals = await Promise.all(calls.map((call) => call.catch((error: unknown) => error)))
+      for (const refusal of refusals) {
         expect(refusal).toBeInstanceOf(InvalidArgumentError)
         expect(refusal).toMatchObject({ option: 'client' })
         expect((refusal as Error).message).toContain('client.connect()')

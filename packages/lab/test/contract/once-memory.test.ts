@@ -1,0 +1,24 @@
+import { memoryStore } from 'holdfast/memory'
+import { onceStoreContract, seededRandomness, VirtualClock } from 'holdfast/testing'
+import { describe, test } from 'vitest'
+
+let benches = 0
+
+describe('once store contract: memory', () => {
+  const cases = onceStoreContract({
+    setUp: async () => {
+      const clock = new VirtualClock()
+      const store = memoryStore()
+      return {
+        clock,
+        randomness: seededRandomness((benches += 1)),
+        prefix: 'contract:v1',
+        unit: 100,
+        connect: async () => store,
+        pass: (ms) => clock.advance(ms),
+        end: async () => {},
+      }
+    },
+  })
+  for (const { name, run } of cases) test(name, run)
+})
