@@ -1,7 +1,10 @@
 import { spawnWorker, type Worker } from '../packages/lab/src/index.ts'
-import type { ContenderName } from './contenders/index.ts'
+import { isGuard, isLimiter, isOnce, type AnyName } from './contenders/index.ts'
 
-const CLIENT = new URL('./client/main.ts', import.meta.url)
+const LOCK_CLIENT = new URL('./client/main.ts', import.meta.url)
+const LIMIT_CLIENT = new URL('./client/limits/main.ts', import.meta.url)
+const ONCE_CLIENT = new URL('./client/once/main.ts', import.meta.url)
+const GUARD_CLIENT = new URL('./client/guards/main.ts', import.meta.url)
 const PROXY = new URL('./proxy.ts', import.meta.url)
 
 /**
@@ -9,20 +12,21 @@ const PROXY = new URL('./proxy.ts', import.meta.url)
  * are started when first needed and kept: those that do not measure sleep.
  */
 export class Fleet {
-  readonly #clients = new Map<ContenderName, Worker[]>()
+  readonly #clients = new Map<AnyName, Worker[]>()
   readonly #proxies: Worker[] = []
 
   /** At least so many processes of a contender; with `count` 0 all that there are. */
-  async clients(contender: ContenderName, count: number): Promise<readonly Worker[]> {
+  async clients(contender: AnyName, count: number): Promise<readonly Worker[]> {
     const present = this.#clients.get(contender) ?? []
     this.#clients.set(contender, present)
+    const program = programOf(contender)
     const missing = Math.max(0, count - present.length)
-    present.push(...(await Promise.all(Array.from({ length: missing }, () => spawnWorker(CLIENT)))))
+    present.push(...(await Promise.all(Array.from({ length: missing }, () => spawnWorker(program)))))
     return count === 0 ? [...present] : present.slice(0, count)
   }
 
   /** Ends all processes of a contender: it hangs, or shall start afresh. */
-  async dismiss(contender: ContenderName): Promise<void> {
+  async dismiss(contender: AnyName): Promise<void> {
     const clients = this.#clients.get(contender) ?? []
     this.#clients.delete(contender)
     await Promise.all(clients.map((client) => client.kill()))
@@ -41,4 +45,10 @@ export class Fleet {
       ...this.#proxies.map((proxy) => proxy.kill()),
     ])
   }
+}
+
+function programOf(contender: AnyName): URL {
+  if (isLimiter(contender)) return LIMIT_CLIENT
+  if (isGuard(contender)) return GUARD_CLIENT
+  return isOnce(contender) ? ONCE_CLIENT : LOCK_CLIENT
 }

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Bench } from './bench.ts'
 import { peers } from './contenders/index.ts'
+import { limiterPeers } from './contenders/limits/index.ts'
 import { loadsOf } from './loads/index.ts'
 import type { Load } from './loads/load.ts'
 import { HELP, readOptions, UsageError, type Options } from './options.ts'
@@ -38,7 +39,11 @@ async function main(options: Options): Promise<number> {
     for (const load of loads) console.log(load.id)
     return 0
   }
-  const bench = await Bench.start({ plan, peers: options.peers ? peers : [] })
+  const bench = await Bench.start({
+    plan,
+    peers: options.peers ? peers : [],
+    limiterPeers: options.peers ? limiterPeers : [],
+  })
   try {
     if (options.profile !== null) {
       console.log(await profileLoad(bench, options.profile, RESULTS))

@@ -1,27 +1,27 @@
 import type { Bench } from './bench.ts'
-import { contenders, type ContenderName } from './contenders/index.ts'
+import { roleOf, type AnyName } from './contenders/index.ts'
 
 /** What one slice gave, by metric. */
 export type Slice = Readonly<Record<string, number>>
 
 /** The slices of a load: by contender, one a round. */
 export class Measurements {
-  readonly #slices = new Map<ContenderName, Slice[]>()
+  readonly #slices = new Map<AnyName, Slice[]>()
   /** Let two in at once: their figures count for nothing. */
-  readonly broken = new Set<ContenderName>()
+  readonly broken = new Set<AnyName>()
 
-  get contenders(): readonly ContenderName[] {
+  get contenders(): readonly AnyName[] {
     return [...this.#slices.keys()]
   }
 
-  add(contender: ContenderName, slice: Slice): void {
+  add(contender: AnyName, slice: Slice): void {
     const slices = this.#slices.get(contender) ?? []
     this.#slices.set(contender, slices)
     slices.push(slice)
   }
 
   /** Adds to every slice of a contender what was measured once. */
-  addToAll(contender: ContenderName, more: Slice): void {
+  addToAll(contender: AnyName, more: Slice): void {
     const slices = this.#slices.get(contender)
     if (slices !== undefined) {
       this.#slices.set(
@@ -31,12 +31,12 @@ export class Measurements {
     }
   }
 
-  drop(contender: ContenderName): void {
+  drop(contender: AnyName): void {
     this.#slices.delete(contender)
   }
 
   /** One number a round, NaN where there is none in it; empty when that was never measured. */
-  values(contender: ContenderName, metric: string): readonly number[] {
+  values(contender: AnyName, metric: string): readonly number[] {
     const values = (this.#slices.get(contender) ?? []).map((slice) => slice[metric] ?? NaN)
     return values.every(Number.isNaN) ? [] : values
   }
@@ -48,10 +48,10 @@ export const PATIENCE_MS = 15_000
 /** What a contender does in one round may take this long, opening and counting included. */
 const LONGEST_TURN_MS = 120_000
 
-export interface Interleaving {
+export interface Interleaving<Name extends AnyName> {
   /** For notes. */
   readonly load: string
-  readonly names: readonly ContenderName[]
+  readonly names: readonly Name[]
   readonly rounds: number
   /** Peers sit out the rounds after these. Default: none. */
   readonly peerRounds?: number | undefined
@@ -61,17 +61,17 @@ export interface Interleaving {
  * Measures every contender once a round, in an order that moves on with each round, so that what slows the machine for a
  * while slows all. Who fails is out of this load, and that is noted.
  */
-export async function interleave(
+export async function interleave<Name extends AnyName>(
   bench: Bench,
-  { load, names, rounds, peerRounds = rounds }: Interleaving,
-  slice: (contender: ContenderName, round: number) => Promise<Slice>,
+  { load, names, rounds, peerRounds = rounds }: Interleaving<Name>,
+  slice: (contender: Name, round: number) => Promise<Slice>,
 ): Promise<Measurements> {
   const measurements = new Measurements()
-  const out = new Set<ContenderName>()
+  const out = new Set<Name>()
   for (let round = 0; round < rounds; round += 1) {
     for (let i = 0; i < names.length; i += 1) {
-      const contender = names[(i + round) % names.length] as ContenderName
-      if (out.has(contender) || (contenders[contender].role === 'peer' && round >= peerRounds)) continue
+      const contender = names[(i + round) % names.length] as Name
+      if (out.has(contender) || (roleOf(contender) === 'peer' && round >= peerRounds)) continue
       try {
         measurements.add(contender, await withPatience(slice(contender, round), LONGEST_TURN_MS))
       } catch (error) {

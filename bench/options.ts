@@ -8,8 +8,8 @@ export const HELP = `npm run bench [-- options]
   --rounds N        another number of rounds
   --no-peers        only ours and the floor
   --check           exit code 1 when a target was missed
-  --profile LOAD    takes CPU profiles of ours and of the floor at cycle/N or contended/Pp-Ww-Tms, and says where
-                    the time goes
+  --profile LOAD    takes CPU profiles of ours and of the floor at cycle/N, contended/Pp-Ww-Tms or limit/N/SHAPE, and
+                    says where the time goes
   --list            the loads, without running them
   --help            this
 `

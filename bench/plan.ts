@@ -21,6 +21,19 @@ export interface Plan {
   readonly peersAside: boolean
   readonly drainRounds: number
   readonly heapRounds: number
+  readonly limits: LimitSampling
+}
+
+/** Of the loads of limits that are not decisions for a time. */
+export interface LimitSampling {
+  /** Of bursts, and of the server's time. */
+  readonly rounds: number
+  /** Of exact windows that are filled to see what they take. Every take is a millisecond apart. */
+  readonly windows: readonly number[]
+  /** Milliseconds in which a window of a million is filled, and so the number of its entries. */
+  readonly filled: number
+  /** Whether that is done by hand as well. */
+  readonly floorOfServerTime: boolean
 }
 
 export const full: Plan = {
@@ -35,6 +48,7 @@ export const full: Plan = {
   peersAside: true,
   drainRounds: 3,
   heapRounds: 2,
+  limits: { rounds: 3, windows: [100, 10_000], filled: 2_000, floorOfServerTime: true },
 }
 
 export const quick: Plan = {
@@ -46,11 +60,12 @@ export const quick: Plan = {
   peersAside: false,
   drainRounds: 1,
   heapRounds: 1,
+  limits: { rounds: 1, windows: [100], filled: 500, floorOfServerTime: false },
 }
 
 /** The same plan with another number of rounds. */
 export function withRounds(plan: Plan, rounds: number): Plan {
-  const { cycles, delayed, contended, aside } = plan
+  const { cycles, delayed, contended, aside, limits } = plan
   return {
     ...plan,
     cycles: { ...cycles, rounds },
@@ -59,5 +74,6 @@ export function withRounds(plan: Plan, rounds: number): Plan {
     aside: aside && { cycles: { ...aside.cycles, rounds }, contended: { ...aside.contended, rounds } },
     drainRounds: rounds,
     heapRounds: rounds,
+    limits: { ...limits, rounds },
   }
 }

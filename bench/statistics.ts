@@ -1,5 +1,5 @@
 /** The middle one; of an even number the mean of the two in the middle. NaN of none. */
-export function median(values: readonly number[]): number {
+export function median(values: readonly number[] | Float64Array): number {
   const sorted = Float64Array.from(values).sort()
   const middle = sorted.length / 2
   if (sorted.length % 2 === 1) return sorted[Math.floor(middle)] as number

@@ -12,6 +12,9 @@ const toFloor = (bound: number): Target => ({ of: 'ratio to floor', bound })
 const toBestPeer = (bound: number): Target => ({ of: 'ratio to best peer', bound })
 const value = (bound: number): Target => ({ of: 'value', bound })
 
+/** Processes that hold leases at the same time, where it is measured how far that goes beyond a limit. */
+export const LEASING_PROCESSES = 2
+
 /** By row. */
 export const targets: Readonly<Record<string, Target>> = {
   'cycle/1/throughput': toFloor(0.85),
@@ -37,6 +40,34 @@ export const targets: Readonly<Record<string, Target>> = {
   'drain/1000': toBestPeer(1 / 8),
   'renew/5000': value(60),
   'heap/100000': value(0.3),
+  'limit/1/10000-subjects/throughput': toFloor(0.9),
+  'limit/64/10000-subjects/throughput': toFloor(2),
+  'limit/64/one-subject/throughput': toFloor(2),
+  'limit/64/denied/throughput': toFloor(10),
+  'limit/64/lease-100/throughput': toFloor(12),
+  'limit/1/1ms/throughput': toFloor(0.97),
+  'limit/1/1ms/p50': toFloor(1.1),
+  'limit/8/1ms/throughput': toFloor(1),
+  'limit/8/1ms/p50': toFloor(1.1),
+  'limit/64/1ms/throughput': toFloor(1),
+  'limit/64/1ms/p50': toFloor(1.1),
+  // As docs/limits.md states it: so many for each process.
+  'limit/lease-100/over-admission': value(100 * LEASING_PROCESSES),
+  'limit/commands/three-limits': value(1),
+  'limit/memory/bucket': value(90),
+  'limit/memory/window-100': value(1.1),
+  'limit/memory/window-10000': value(170),
+  'limit/server/denied': value(1.3),
+  'limit/server/admitted': value(1.3),
+  'once/1/first/p50': toFloor(2.2),
+  'once/64/first/throughput': toFloor(1.6),
+  'once/1/replay/p50': toFloor(1.1),
+  'once/commands/1000-callers': value(10),
+  'guard/column/p50': toFloor(1.3),
+  'guard/column/statements': value(1),
+  'quorum/1/throughput': toFloor(1),
+  'quorum+fence/1/throughput': toFloor(0.65),
+  'quorum/64/throughput': toFloor(2),
 }
 
 /** Whether a load has a row with a target. */

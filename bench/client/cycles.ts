@@ -61,7 +61,7 @@ export async function runCount(contender: Contender, concurrency: number, cycles
 }
 
 /** A fresh process runs several times slower until its code is compiled. */
-const WARM_UP_CYCLES = 12_000
+const WARM_UP_CYCLES = 60_000
 
 /** Uncontended cycles for a process that has run nothing yet. */
 export async function warmUp(contender: Contender): Promise<void> {

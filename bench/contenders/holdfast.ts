@@ -6,7 +6,7 @@ import { connectIoredis, connectNodeRedis, loadHoldfast } from './packages.ts'
 const LONGEST_WAIT = 120_000
 
 /** Ours, with every option at its default but the longest wait. A lock object is made for every cycle, as callers do. */
-class HoldfastContender implements Contender {
+export class HoldfastContender implements Contender {
   readonly #hf: Holdfast
   readonly #disconnect: () => void
   readonly #options: LockOptions
@@ -36,7 +36,7 @@ class HoldfastContender implements Contender {
   }
 }
 
-const settings = 'defaults; wait 2 min'
+export const settings = 'defaults; wait 2 min'
 
 export const holdfast: ContenderKind = {
   role: 'ours',
@@ -46,6 +46,18 @@ export const holdfast: ContenderKind = {
     const client = await connectIoredis(url)
     const hf = createHoldfast({ store: redisStore(client) })
     return new HoldfastContender(hf, ttl, () => client.disconnect())
+  },
+}
+
+/** A grant counts when both of two replicas have it. */
+export const holdfastAcknowledged: ContenderKind = {
+  role: 'ours',
+  settings: `acknowledge: { replicas: 2, of: 2, within: '1s' }; ${settings}; ioredis 5`,
+  async open({ url, ttl }: OpenOptions) {
+    const { createHoldfast, redisStore } = await loadHoldfast()
+    const client = await connectIoredis(url)
+    const store = redisStore(client, { acknowledge: { replicas: 2, of: 2, within: '1s' } })
+    return new HoldfastContender(createHoldfast({ store }), ttl, () => client.disconnect())
   },
 }
 

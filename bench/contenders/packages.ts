@@ -1,6 +1,8 @@
 import { pathToFileURL } from 'node:url'
 import { join } from 'node:path'
 import type * as holdfast from 'holdfast'
+import type * as holdfastPostgres from 'holdfast/postgres'
+import type * as holdfastQuorum from 'holdfast/quorum'
 import type * as holdfastRedis from 'holdfast/redis'
 import type { IoredisLike, NodeRedisLike } from 'holdfast/redis'
 
@@ -12,6 +14,7 @@ import type { IoredisLike, NodeRedisLike } from 'holdfast/redis'
 export interface Ioredis extends IoredisLike {
   connect(): Promise<void>
   set(key: string, value: string, px: 'PX', ttl: number, nx: 'NX'): Promise<'OK' | null>
+  get(key: string): Promise<string | null>
   script(subcommand: 'LOAD', source: string): Promise<unknown>
   evalsha(sha1: string, keys: number, ...keysAndArgs: string[]): Promise<unknown>
   blpop(key: string, seconds: number): Promise<[string, string] | null>
@@ -25,6 +28,17 @@ export interface NodeRedis extends NodeRedisLike {
   scriptLoad(source: string): Promise<unknown>
   evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
   destroy(): void
+}
+
+/** A connection of pg. */
+export interface GuardClient {
+  query(text: string): Promise<{ readonly rows: readonly unknown[]; readonly rowCount: number | null }>
+}
+
+interface PgModule {
+  readonly default: {
+    readonly Client: new (url: string) => GuardClient & { connect(): Promise<void>; end(): Promise<void> }
+  }
 }
 
 interface IoredisModule {
@@ -59,14 +73,30 @@ export async function connectNodeRedis(url: string): Promise<NodeRedis> {
   return client
 }
 
+/** Connects pg with its own defaults. */
+export async function connectPg(url: string): Promise<GuardClient & { end(): Promise<void> }> {
+  const { default: pg } = await load<PgModule>('pg')
+  const client = new pg.Client(url)
+  await client.connect()
+  return client
+}
+
+const built = (file: string) =>
+  pathToFileURL(join(import.meta.dirname, '../../packages/holdfast/dist', file)).href
+
+/** As it is shipped. */
+export async function loadPostgresFence(): Promise<typeof holdfastPostgres.postgresFence> {
+  return (await load<typeof holdfastPostgres>(built('postgres.js'))).postgresFence
+}
+
+type Library = typeof holdfast &
+  Pick<typeof holdfastRedis, 'redisStore'> &
+  Pick<typeof holdfastQuorum, 'quorumStore'>
+
 /** The library as it is shipped: what `npm run build` made. */
-export async function loadHoldfast(): Promise<{
-  createHoldfast: typeof holdfast.createHoldfast
-  redisStore: typeof holdfastRedis.redisStore
-}> {
-  const built = (file: string) =>
-    pathToFileURL(join(import.meta.dirname, '../../packages/holdfast/dist', file)).href
-  const { createHoldfast } = await load<typeof holdfast>(built('index.js'))
+export async function loadHoldfast(): Promise<Library> {
+  const library = await load<typeof holdfast>(built('index.js'))
   const { redisStore } = await load<typeof holdfastRedis>(built('redis.js'))
-  return { createHoldfast, redisStore }
+  const { quorumStore } = await load<typeof holdfastQuorum>(built('quorum.js'))
+  return { ...library, redisStore, quorumStore }
 }

@@ -4,15 +4,15 @@ import { connectIoredis, connectNodeRedis, type Ioredis, type NodeRedis } from '
 
 /** The floor of uncontended loads: `SET NX PX`, and compare-and-delete by EVALSHA. No fence, no renewal, no waiting. */
 
-const COMPARE_AND_DELETE = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end`
+export const COMPARE_AND_DELETE = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end`
 const SHA1 = createHash('sha1').update(COMPARE_AND_DELETE).digest('hex')
 
-interface RawHold {
+export interface RawHold {
   readonly key: string
   readonly value: string
 }
 
-class RawIoredis implements Contender {
+export class RawIoredis implements Contender {
   readonly #client: Ioredis
   readonly #ttl: number
 

@@ -7,18 +7,20 @@ interface Mutex {
   release(): Promise<void>
 }
 
-type MutexClass = new (client: Ioredis, key: string, options: object) => Mutex
+export type MutexClass<Client = Ioredis> = new (client: Client, key: string, options: object) => Mutex
 
 /** redis-semaphore's Mutex: polls, and renews each lock by a timer and a call of its own. */
-class RedisSemaphore implements Contender {
-  readonly #Mutex: MutexClass
-  readonly #client: Ioredis
+export class RedisSemaphore<Client> implements Contender {
+  readonly #Mutex: MutexClass<Client>
+  readonly #client: Client
   readonly #options: object
+  readonly #disconnect: () => void
 
-  constructor(Mutex: MutexClass, client: Ioredis, options: object) {
+  constructor(Mutex: MutexClass<Client>, client: Client, options: object, disconnect: () => void) {
     this.#Mutex = Mutex
     this.#client = client
     this.#options = options
+    this.#disconnect = disconnect
   }
 
   async acquire(name: string): Promise<Mutex> {
@@ -36,7 +38,7 @@ class RedisSemaphore implements Contender {
   }
 
   async close(): Promise<void> {
-    this.#client.disconnect()
+    this.#disconnect()
   }
 }
 
@@ -48,6 +50,7 @@ export const redisSemaphore: ContenderKind = {
     const options = { lockTimeout: ttl, acquireTimeout: 120_000, retryInterval: 10 }
     // Where renewal is what is measured, as often as ours.
     const refresh = ttl === TTL_MS ? {} : { refreshInterval: Math.round(ttl / 3) }
-    return new RedisSemaphore(Mutex, await connectIoredis(url), { ...options, ...refresh })
+    const client = await connectIoredis(url)
+    return new RedisSemaphore(Mutex, client, { ...options, ...refresh }, () => client.disconnect())
   },
 }

@@ -10,7 +10,7 @@ interface Redlock4 {
   lock(resource: string, ttl: number): Promise<{ unlock(): Promise<unknown> }>
 }
 
-interface Redlock5 {
+export interface Redlock5 {
   acquire(resources: string[], ttl: number): Promise<{ release(): Promise<unknown> }>
 }
 
@@ -38,12 +38,12 @@ class Redlock4Contender implements Contender {
   }
 }
 
-class Redlock5Contender implements Contender {
+export class Redlock5Contender implements Contender {
   readonly #redlock: Redlock5
-  readonly #client: Ioredis
+  readonly #client: Pick<Ioredis, 'disconnect'>
   readonly #ttl: number
 
-  constructor(redlock: Redlock5, client: Ioredis, ttl: number) {
+  constructor(redlock: Redlock5, client: Pick<Ioredis, 'disconnect'>, ttl: number) {
     this.#redlock = redlock
     this.#client = client
     this.#ttl = ttl
@@ -62,7 +62,7 @@ class Redlock5Contender implements Contender {
   }
 }
 
-type Class<T> = new (clients: Ioredis[], options: object) => T
+export type Class<T> = new (clients: Ioredis[], options: object) => T
 
 export const redlock4: ContenderKind = {
   role: 'peer',

@@ -5,6 +5,7 @@ import type { ContenderName } from '../contenders/index.ts'
 import { interleave, PATIENCE_MS, withPatience, type Measurements } from '../measurements.ts'
 import type { Plan, Sampling } from '../plan.ts'
 import type { Load, RowSpec } from './load.ts'
+import { serverCpu } from './server-cpu.ts'
 
 /** Acquire and release, so many at once on names of their own, over one connection: nobody waits for a lock. */
 
@@ -120,12 +121,6 @@ async function measure(bench: Bench, parts: CycleParts): Promise<Measurements> {
     const result = await cycles(client, { concurrency, warmUp, slice })
     return { ...result, serverCpu: ((await serverCpu(bench)) - before) / result.cycles }
   })
-}
-
-/** Processor time that the server has used so far, in microseconds. */
-async function serverCpu({ redis }: Bench): Promise<number> {
-  const { used_cpu_user: user, used_cpu_sys: system } = await redis.info('cpu')
-  return (Number(user) + Number(system)) * 1e6
 }
 
 function cycles(client: Worker | undefined, wish: CyclesWish): Promise<CyclesResult> {

@@ -1,5 +1,5 @@
 import type { Bench } from '../bench.ts'
-import type { ContenderName } from '../contenders/index.ts'
+import type { AnyName } from '../contenders/index.ts'
 import type { Measurements } from '../measurements.ts'
 
 /** One line of the report. */
@@ -11,12 +11,12 @@ export interface RowSpec {
   readonly better: 'higher' | 'lower'
 }
 
-/** One way to use a lock, and what is measured in it. */
+/** One way to use a lock or a limiter, and what is measured in it. */
 export interface Load {
   readonly id: string
-  readonly ours: ContenderName
+  readonly ours: AnyName
   /** What ours is compared with; `null` where there is nothing by hand to compare with. */
-  readonly floor: ContenderName | null
+  readonly floor: AnyName | null
   readonly rows: readonly RowSpec[]
   run(bench: Bench): Promise<Measurements>
 }

@@ -1,36 +1,47 @@
-import { handOverBars } from './hand-over-bars.ts'
+import { bars, decisionPanel, handOverPanel } from './bars.ts'
 import type { Row } from './rows.ts'
 import { element } from './svg.ts'
 import { STYLE } from './theme.ts'
-import { throughputLines } from './throughput-lines.ts'
+import { cyclePanel, takesPanel, throughputLines } from './throughput-lines.ts'
 
 const WIDTH = 900
+/** Of a row of panels. */
 const HEIGHT = 360
 const MIDDLE = 480
 
-/** The run in one picture: throughput over concurrency, and how fast a contended lock passes on. */
+/** The run in one picture: throughput over concurrency, how fast a contended lock passes on, and the same for limits. */
 export function curvesOf(rows: readonly Row[]): string {
   const find = (id: string) => rows.find((row) => row.id === id)
   const description =
-    'Throughput over concurrency, and hand-overs a second, against raw Redis and the best peer'
+    'Locks: throughput over concurrency, and hand-overs a second; limits: decisions a second; against raw Redis and the best peer'
   return `${element(
     'svg',
     {
       xmlns: 'http://www.w3.org/2000/svg',
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      viewBox: `0 0 ${WIDTH} ${2 * HEIGHT}`,
       width: WIDTH,
-      height: HEIGHT,
+      height: 2 * HEIGHT,
       role: 'img',
       'aria-label': description,
     },
     [
       '',
       element('style', {}, STYLE),
-      ...throughputLines(find, { left: 0, top: 0, width: MIDDLE - 40, height: HEIGHT }),
-      ...handOverBars(find, { left: MIDDLE, top: 0, width: WIDTH - MIDDLE, height: HEIGHT }),
+      ...throughputLines(cyclePanel, find, left(0)),
+      ...bars(handOverPanel, find, right(0)),
+      ...throughputLines(takesPanel, find, left(HEIGHT)),
+      ...bars(decisionPanel, find, right(HEIGHT)),
       '',
     ].join('\n'),
   )}\n`
+}
+
+function left(top: number): Box {
+  return { left: 0, top, width: MIDDLE - 40, height: HEIGHT }
+}
+
+function right(top: number): Box {
+  return { left: MIDDLE, top, width: WIDTH - MIDDLE, height: HEIGHT }
 }
 
 export type FindRow = (id: string) => Row | undefined

@@ -1,4 +1,4 @@
-import { contenders, type ContenderName } from '../contenders/index.ts'
+import { roleOf, type AnyName } from '../contenders/index.ts'
 import type { Load, RowSpec } from '../loads/load.ts'
 import type { Measurements } from '../measurements.ts'
 import { median } from '../statistics.ts'
@@ -54,9 +54,9 @@ function rowOf(load: Load, spec: RowSpec, measurements: Measurements): Row {
 function bestPeer(
   { metric, better }: RowSpec,
   measurements: Measurements,
-): { name: ContenderName; values: readonly number[] } | null {
+): { name: AnyName; values: readonly number[] } | null {
   const candidates = measurements.contenders
-    .filter((name) => contenders[name].role === 'peer' && !measurements.broken.has(name))
+    .filter((name) => roleOf(name) === 'peer' && !measurements.broken.has(name))
     .map((name) => ({ name, values: measurements.values(name, metric) }))
     .filter(({ values }) => values.length > 0)
     .sort((a, b) => middle(a.values) - middle(b.values))

@@ -11,9 +11,54 @@ interface Series {
   readonly values: readonly (number | null)[]
 }
 
-/** Cycles a second over the number of concurrent loops. */
-export function throughputLines(find: FindRow, box: Box): string[] {
-  const all = seriesOf(find)
+/** What is drawn over the number of concurrent loops. */
+export interface LinePanel {
+  readonly title: string
+  readonly under: string
+  /** From bottom to top. */
+  readonly series: readonly {
+    readonly name: string
+    readonly className: Series['className']
+    readonly dashed?: boolean
+    readonly field: 'ours' | 'floor' | 'bestPeer'
+    readonly rowAt: (concurrency: number) => string
+  }[]
+}
+
+const cycleAt = (concurrency: number) => `cycle/${concurrency}/throughput`
+const takesAt = (concurrency: number) => `limit/${concurrency}/10000-subjects/throughput`
+
+export const cyclePanel: LinePanel = {
+  title: 'Acquire + release, cycles a second',
+  under: 'one client, one connection, distinct names; higher is better',
+  series: [
+    { name: 'best peer', className: 'peer', field: 'bestPeer', rowAt: cycleAt },
+    {
+      name: 'raw, auto-pipelining',
+      className: 'floor',
+      dashed: true,
+      field: 'floor',
+      rowAt: (concurrency) => `cycle+auto-pipelining/${concurrency}/throughput`,
+    },
+    { name: 'raw ioredis', className: 'floor', field: 'floor', rowAt: cycleAt },
+    { name: 'Holdfast', className: 'ours', field: 'ours', rowAt: cycleAt },
+  ],
+}
+
+export const takesPanel: LinePanel = {
+  title: 'A token bucket, decisions a second',
+  under: 'one client, one connection, 10 000 subjects; higher is better',
+  series: [
+    { name: 'best peer, fixed window', className: 'peer', field: 'bestPeer', rowAt: takesAt },
+    { name: 'one script call', className: 'floor', field: 'floor', rowAt: takesAt },
+    { name: 'Holdfast', className: 'ours', field: 'ours', rowAt: takesAt },
+  ],
+}
+
+/** Figures a second over the number of concurrent loops; nothing without any. */
+export function throughputLines(panel: LinePanel, find: FindRow, box: Box): string[] {
+  const all = seriesOf(panel, find)
+  if (all.length === 0) return []
   const top = Math.max(1, ...all.flatMap(({ values }) => values.map((value) => value ?? 0)))
   const { step, ceiling } = scaleOf(top)
   const plot = {
@@ -29,8 +74,8 @@ export function throughputLines(find: FindRow, box: Box): string[] {
     text(plot.left - 8, y(value) + 4, 'faint end', value === 0 ? '0' : short(value).replace('.0 ', ' ')),
   ])
   return [
-    text(box.left + 8, box.top + 20, 'title', 'Acquire + release, cycles a second'),
-    text(box.left + 8, box.top + 38, 'faint', 'one client, one connection, distinct names; higher is better'),
+    text(box.left + 8, box.top + 20, 'title', panel.title),
+    text(box.left + 8, box.top + 38, 'faint', panel.under),
     ...legend(all, box.left + 8, box.top + 62),
     ...grid,
     ...CONCURRENCIES.map((count, i) => text(x(i), plot.bottom + 18, 'faint middle', String(count))),
@@ -39,21 +84,15 @@ export function throughputLines(find: FindRow, box: Box): string[] {
   ]
 }
 
-function seriesOf(find: FindRow): Series[] {
-  const values = (prefix: string, field: 'ours' | 'floor' | 'bestPeer') =>
-    CONCURRENCIES.map((count) => find(`${prefix}/${count}/throughput`)?.[field] ?? null)
-  const all: Series[] = [
-    { name: 'best peer', className: 'peer', dashed: false, values: values('cycle', 'bestPeer') },
-    {
-      name: 'raw, auto-pipelining',
-      className: 'floor',
-      dashed: true,
-      values: values('cycle+auto-pipelining', 'floor'),
-    },
-    { name: 'raw ioredis', className: 'floor', dashed: false, values: values('cycle', 'floor') },
-    { name: 'Holdfast', className: 'ours', dashed: false, values: values('cycle', 'ours') },
-  ]
-  return all.filter((series) => series.values.some((value) => value !== null))
+function seriesOf({ series }: LinePanel, find: FindRow): Series[] {
+  return series
+    .map(({ name, className, dashed = false, field, rowAt }) => ({
+      name,
+      className,
+      dashed,
+      values: CONCURRENCIES.map((concurrency) => find(rowAt(concurrency))?.[field] ?? null),
+    }))
+    .filter(({ values }) => values.some((value) => value !== null))
 }
 
 function curve(series: Series, x: (i: number) => number, y: (value: number) => number): string[] {
