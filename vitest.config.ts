@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { luaPlugin, mutationPlugin } from './build/plugins.mjs'
+import { fixedSeedPlugin, luaPlugin, mutationPlugin } from './build/plugins.mjs'
+import { SlowestFirst } from './build/slowest-first.mjs'
 import { sourceOf, subpaths } from './build/subpaths.mjs'
 
 const fromRoot = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -14,10 +15,11 @@ const alias = Object.keys(subpaths).map((subpath) => {
 const exclude = ['**/node_modules/**', '**/dist/**']
 
 export default defineConfig({
-  plugins: [luaPlugin(), mutationPlugin()],
+  plugins: [luaPlugin(), mutationPlugin(), fixedSeedPlugin()],
   resolve: { alias },
   test: {
     pool: 'forks',
+    sequence: { sequencer: SlowestFirst },
     // The groups run one after another: tests that measure time or stop servers do not share the machine with the rest.
     projects: [
       {
@@ -26,6 +28,11 @@ export default defineConfig({
           name: 'unit',
           include: ['packages/*/src/**/*.test.ts'],
           exclude,
+          // Nothing in them outlives a test; a process for each file took more of the processor than the tests themselves.
+          isolate: false,
+          maxWorkers: 2,
+          // Some work through hundreds of thousands of records: a second here, many on a busy machine.
+          testTimeout: 60_000,
           sequence: { groupOrder: 0 },
         },
       },
@@ -35,10 +42,12 @@ export default defineConfig({
           name: 'servers',
           include: ['packages/lab/test/**/*.test.ts'],
           exclude,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          // Bounds for what hangs. What a test promises about time it asserts itself.
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
           // A few files at a time, each with servers of its own: they wait far more than they work.
-          maxWorkers: 3,
+          maxWorkers: 4,
+          maxConcurrency: 8,
           sequence: { groupOrder: 1 },
         },
       },
@@ -48,10 +57,10 @@ export default defineConfig({
           name: 'repo',
           include: ['test/**/*.test.ts'],
           exclude: [...exclude, 'test/consumers/**'],
-          testTimeout: 60_000,
-          hookTimeout: 300_000,
-          fileParallelism: false,
-          // Mutants start processes of their own, two at a time.
+          testTimeout: 400_000,
+          hookTimeout: 400_000,
+          // Two files at a time, each of which starts processes of its own; mutants start two.
+          maxWorkers: 2,
           maxConcurrency: 2,
           sequence: { groupOrder: 2 },
         },

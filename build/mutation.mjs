@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 /**
  * Mutants: the library broken on purpose, to prove that a test notices. With `HOLDFAST_MUTANT=name` in the
- * environment, the text named in test/mutants.mjs is replaced while its module loads. Nothing of this is in
+ * environment, the text named in test/mutants is replaced while its module loads. Nothing of this is in
  * shipped code; without the variable nothing happens.
  *
  * @typedef {object} Mutant
@@ -21,9 +21,9 @@ const name = process.env['HOLDFAST_MUTANT'] || undefined
 let active
 if (name !== undefined) {
   /** @type {{ mutants: Record<string, Mutant> }} */
-  const { mutants } = await import('../test/mutants.mjs')
+  const { mutants } = await import('../test/mutants/index.mjs')
   active = Object.hasOwn(mutants, name) ? mutants[name] : undefined
-  if (active === undefined) throw new Error(`${mutationErrorPrefix(name)} not in test/mutants.mjs`)
+  if (active === undefined) throw new Error(`${mutationErrorPrefix(name)} not in test/mutants`)
 }
 
 /**

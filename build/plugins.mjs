@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { readFileSync } from 'node:fs'
 import { luaModule, loadLua } from './lua.mjs'
 import { mutate } from './mutation.mjs'
@@ -46,4 +47,17 @@ export function mutationPlugin() {
 /** @param {string} id */
 function withoutQuery(id) {
   return id.split('?', 1)[0] ?? id
+}
+
+/** Tests that import `fast-check` get it with a fixed seed. */
+export function fixedSeedPlugin() {
+  const wrapper = fileURLToPath(new URL('./fast-check.mjs', import.meta.url))
+  return {
+    name: 'holdfast:fixed-seed',
+    enforce: /** @type {const} */ ('pre'),
+    /** @param {string} source @param {string | undefined} importer */
+    resolveId(source, importer) {
+      return source === 'fast-check' && importer !== wrapper ? wrapper : null
+    },
+  }
 }

@@ -7,7 +7,16 @@ export const subpaths = /** @type {Record<string, string>} */ ({
   '.': 'src/index.ts',
   './memory': 'src/stores/memory/index.ts',
   './redis': 'src/stores/redis/index.ts',
+  './quorum': 'src/stores/quorum/index.ts',
   './sqlite': 'src/stores/sqlite/index.ts',
+  './postgres': 'src/stores/postgres/index.ts',
+  './mysql': 'src/stores/mysql/index.ts',
+  './fence': 'src/fence/index.ts',
+  './http': 'src/http/index.ts',
+  './express': 'src/http/express.ts',
+  './fastify': 'src/http/fastify.ts',
+  './hono': 'src/http/hono.ts',
+  './koa': 'src/http/koa.ts',
   './testing': 'src/testing/index.ts',
 })
 

@@ -3,7 +3,7 @@ import { ensurePackages } from './bootstrap/packages.mjs'
 import { ensureRedis } from './bootstrap/redis.mjs'
 import { CannotStart, endWithChildren, root, run, say } from './bootstrap/run.mjs'
 
-/** `npm run demo [-- --json] [-- --store redis|sqlite]`: gets what the demo needs, then runs it. */
+/** `npm run demo [-- coupons|payment|limit …] [-- --json] [-- --store redis|sqlite]`: gets what it needs, then runs it. */
 
 const COULD_NOT_START = 2
 

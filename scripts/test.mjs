@@ -4,6 +4,7 @@ import { join, relative } from 'node:path'
 import { ensurePackages } from './bootstrap/packages.mjs'
 import { ensureRedis, redisHint } from './bootstrap/redis.mjs'
 import { CannotStart, endWithChildren, root, run, say } from './bootstrap/run.mjs'
+import { ensureSqlServers } from './bootstrap/sql-servers.mjs'
 
 /**
  * `npm test`: gets what the tests need, then builds, checks types, lints, checks the format and runs every test.
@@ -19,6 +20,14 @@ const SAFE_FOR_A_GIVEN_SERVER = [
   'test/packaging',
 ]
 
+/** What stops or freezes a database server of its own; left out where only one of somebody else's is there. */
+const NEEDS_OWN_SQL_SERVER = [
+  'packages/lab/test/kit/sql-servers.test.ts',
+  'packages/lab/test/postgres/**',
+  'packages/lab/test/mysql/!(contract).test.ts',
+  '**/own-server/**',
+]
+
 /** @typedef {{ passed: number, failed: number }} Totals */
 
 endWithChildren()
@@ -30,15 +39,28 @@ try {
   await ensurePackages()
   const redis = await ensureRedis()
   if (redis === null) throw new CannotStart(redisHint)
+  const sql = await ensureSqlServers()
+  if (sql.missing.length > 0) throw new CannotStart(sql.missing.join('\n'))
+  /** @type {Promise<(() => void)[]>} */
+  let checks = Promise.resolve([])
   if (forVitest.length === 0) {
-    await step('build', 'npm', ['run', '-s', 'build'])
-    await step('types', bin('tsc'), ['-p', 'tsconfig.json'])
-    await step('lint', bin('eslint'), ['.', '--max-warnings', '0'])
-    await step('format', bin('prettier'), ['--check', '.'])
+    const tell = await step('build', 'npm', ['run', '-s', 'build'])
+    tell()
+    // Beside the tests, which wait more than they work, and told after them.
+    checks = Promise.all([
+      step('types', bin('tsc'), ['-p', 'tsconfig.json'], { yields: true }),
+      step('lint', bin('eslint'), ['.', '--max-warnings', '0'], { yields: true }),
+      step('format', bin('prettier'), ['--check', '.'], { yields: true }),
+    ])
     if (redis === 'given')
       say('HOLDFAST_REDIS_URL is used: tests that start, stop or configure servers are left out.')
   }
-  await vitest(forVitest.length > 0 ? forVitest : redis === 'given' ? SAFE_FOR_A_GIVEN_SERVER : [])
+  const leftOut = sql.given.length > 0 ? NEEDS_OWN_SQL_SERVER.flatMap((path) => ['--exclude', path]) : []
+  if (leftOut.length > 0)
+    say(`A given ${sql.given.join(' and ')} is used: tests that stop servers are left out.`)
+  const chosen = forVitest.length > 0 ? forVitest : redis === 'given' ? SAFE_FOR_A_GIVEN_SERVER : []
+  await vitest(chosen, leftOut)
+  for (const tell of await checks) tell()
 } catch (error) {
   totals.failed += 1
   say(error instanceof CannotStart ? error.message : String(error instanceof Error ? error.stack : error))
@@ -53,26 +75,31 @@ function bin(name) {
 }
 
 /**
- * One command that counts as one test. What it wrote is shown only when it failed.
+ * One command that counts as one test.
  * @param {string} name
  * @param {string} command
  * @param {readonly string[]} args
+ * @param {{ yields?: boolean }} options
+ * @returns {Promise<() => void>} tells how it ended; what it wrote only when it failed
  */
-async function step(name, command, args) {
+async function step(name, command, args, options = {}) {
   const started = Date.now()
-  const { code, output } = await run(command, args, { output: 'keep' })
+  const { code, output } = await run(command, args, { output: 'keep', ...options })
+  const took = ((Date.now() - started) / 1000).toFixed(1)
   totals[code === 0 ? 'passed' : 'failed'] += 1
-  if (code !== 0) console.log(output.trimEnd())
-  console.log(`${code === 0 ? '✓' : '✗'} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
+  return () => {
+    if (code !== 0) console.log(output.trimEnd())
+    console.log(`${code === 0 ? '✓' : '✗'} ${name} (${took} s)`)
+  }
 }
 
-/** @param {readonly string[]} args */
-async function vitest(args) {
+/** @param {readonly string[]} args what the user chose @param {readonly string[]} more further arguments */
+async function vitest(args, more) {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
   const report = join(folder, 'report.json')
   try {
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-    const all = ['run', '--silent=passed-only', ...reporters, ...args]
+    const all = ['run', '--silent=passed-only', ...reporters, ...args, ...more]
     // What tests put into the temporary folder goes with ours, also when they were cut short.
     // In a whole run every test that a mutant names is run without it anyhow.
     const env = { ...process.env, TMPDIR: folder, HOLDFAST_WHOLE_RUN: args.length === 0 ? '1' : '' }
@@ -83,7 +110,18 @@ async function vitest(args) {
     // An error outside of any test, or a run that was cut short: Vitest says so by its exit code alone.
     if (code !== 0 && failed === 0) totals.failed += 1
   } finally {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    removeOrSay(folder)
+  }
+}
+
+/** A server that was just killed may still write: what is left then does not make the tests fail. @param {string} folder */
+function removeOrSay(folder) {
+  for (let tries = 1; tries <= 20; tries += 1) {
+    try {
+      return rmSync(folder, { recursive: true, force: true, maxRetries: 2, retryDelay: 100 })
+    } catch (error) {
+      if (tries === 20) say(`${folder} is left: ${String(error)}`)
+    }
   }
 }
 

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadLua, luaModule } from '../build/lua.mjs'
 import { applyMutant, mutationErrorPrefix } from '../build/mutation.mjs'
+import { SLOWEST } from '../build/slowest-first.mjs'
 import { sourceOf, subpaths } from '../build/subpaths.mjs'
-import { cleanEnvironment, finish, succeed } from './commands.ts'
+import { cleanEnvironment, finish, HANGS_MS, succeed } from './commands.ts'
 
 /** Goal: what loads our sources in tests and child processes does what the published build does. */
 
@@ -78,11 +79,18 @@ describe('mutants', () => {
     const { code, stderr } = await finish('node', ['--import', join(root, 'build/register.mjs'), script], {
       cwd: root,
       env: cleanEnvironment({ HOLDFAST_MUTANT: 'no-such-mutant' }),
-      timeoutMs: 30_000,
+      timeoutMs: HANGS_MS,
     })
     expect(code).not.toBe(0)
     expect(stderr).toContain(mutationErrorPrefix('no-such-mutant'))
   })
+})
+
+test('the files that tests begin with are there', () => {
+  const files = ['packages/lab/test', 'test'].flatMap((folder) =>
+    (readdirSync(join(root, folder), { recursive: true }) as string[]).map((path) => `/${folder}/${path}`),
+  )
+  expect(SLOWEST.filter((part) => !files.some((file) => file.includes(`/${part}`)))).toEqual([])
 })
 
 describe('the Node loader', () => {
@@ -100,7 +108,7 @@ describe('the Node loader', () => {
     )
     const { stdout } = await succeed('node', ['--import', join(root, 'build/register.mjs'), script], {
       cwd: folder,
-      timeoutMs: 30_000,
+      timeoutMs: HANGS_MS,
     })
     expect(stdout).toBe('return 7 script true\n')
   })

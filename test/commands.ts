@@ -12,6 +12,9 @@ export interface Finished {
 /** How long a command may take to end when its time is over, in milliseconds, before it is killed. */
 const GRACE_MS = 5_000
 
+/** After so long a command hangs: many times what any of them takes, on a busy machine too. */
+export const HANGS_MS = 300_000
+
 /**
  * Runs a command to its end, or ends it when its time is over. It stays in our process group, so that Ctrl-C reaches
  * it too. It never rejects because of how the command ended: that is for the caller to judge.

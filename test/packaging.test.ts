@@ -1,11 +1,11 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { entryName, subpaths } from '../build/subpaths.mjs'
-import { succeed } from './commands.ts'
+import { HANGS_MS, succeed } from './commands.ts'
 
 /**
  * Goal: what is published works for whoever installs it, in every kind of project.
@@ -83,26 +83,45 @@ describe('the packed library', () => {
     cpSync(join(root, 'test/consumers'), projects, { recursive: true })
     const packed = await succeed('npm', ['pack', '--json', '--pack-destination', projects], {
       cwd: library,
-      timeoutMs: 120_000,
+      timeoutMs: HANGS_MS,
     })
     const name = readdirSync(projects).find((file) => file.endsWith('.tgz'))
     if (name === undefined) throw new Error(`npm pack left no tarball: ${packed.stdout}`)
     tarball = join(projects, name)
     const quick = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
-    await succeed('npm', ['ci', ...quick], { cwd: projects, timeoutMs: 240_000 })
-    await succeed('npm', ['install', '--no-save', ...quick, tarball], { cwd: projects, timeoutMs: 120_000 })
+    await succeed('npm', ['ci', ...quick], { cwd: projects, timeoutMs: HANGS_MS })
+    await succeed('npm', ['install', '--no-save', ...quick, tarball], { cwd: projects, timeoutMs: HANGS_MS })
     installed = join(projects, 'node_modules/holdfast')
-  }, 480_000)
+  }, 3 * HANGS_MS)
 
   afterAll(() => rmSync(projects, { recursive: true, force: true }))
 
-  const inProject = (project: string) => ({ cwd: join(projects, project), timeoutMs: 120_000 })
+  const inProject = (project: string) => ({ cwd: join(projects, project), timeoutMs: HANGS_MS })
 
-  test('holds the built files, README and LICENSE, and nothing else', () => {
-    const files = (readdirSync(installed, { recursive: true }) as string[]).filter((file) => file !== 'dist')
-    const unexpected = files.filter(
-      (file) => !/^(LICENSE|README\.md|package\.json|dist[/\\][\w-]+\.(js|cjs|d\.ts|d\.cts))$/.test(file),
+  /** A link of Markdown that leads to a file, and where to. */
+  const FILE_LINK = /\]\((?!https?:|#)([^)#]+)[^)]*\)/g
+
+  test('no link of its pages leads to a file that is not there', () => {
+    const pages = (readdirSync(installed, { recursive: true }) as string[]).filter((f) => f.endsWith('.md'))
+    const dead: string[] = []
+    let links = 0
+    for (const page of pages) {
+      for (const [, target = ''] of readFileSync(join(installed, page), 'utf8').matchAll(FILE_LINK)) {
+        links++
+        if (!existsSync(join(installed, dirname(page), target))) dead.push(`${page}: ${target}`)
+      }
+    }
+    expect(dead).toEqual([])
+    expect(links).toBeGreaterThan(20)
+  })
+
+  test('holds the built files, the guides, README, changes and LICENSE, and nothing else', () => {
+    const files = (readdirSync(installed, { recursive: true }) as string[]).filter(
+      (file) => !/^(dist|docs|docs[/\\]decisions)$/.test(file),
     )
+    const expectedFile =
+      /^(LICENSE|(README|CHANGELOG)\.md|package\.json|docs[/\\](decisions[/\\])?[\w-]+\.md|dist[/\\][\w-]+\.(js|cjs|d\.ts|d\.cts))$/
+    const unexpected = files.filter((file) => !expectedFile.test(file))
     expect(unexpected).toEqual([])
     const entries = Object.keys(subpaths).map(entryName)
     const expected = entries.flatMap((entry) =>
@@ -138,7 +157,7 @@ describe('the packed library', () => {
   test('publint has nothing to say', async () => {
     const { stdout } = await succeed(bin('publint'), ['run', tarball, '--strict'], {
       cwd: root,
-      timeoutMs: 60_000,
+      timeoutMs: HANGS_MS,
     })
     expect(stdout).toContain('All good')
   })
@@ -146,7 +165,7 @@ describe('the packed library', () => {
   test('are-the-types-wrong has nothing to say', async () => {
     const { stdout } = await succeed(bin('attw'), [tarball, '--format', 'json'], {
       cwd: root,
-      timeoutMs: 60_000,
+      timeoutMs: HANGS_MS,
     })
     const { analysis } = JSON.parse(stdout) as { analysis: { problems: unknown[] } }
     expect(analysis.problems).toEqual([])

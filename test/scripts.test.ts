@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { cleanEnvironment, succeed } from './commands.ts'
+import { cleanEnvironment, HANGS_MS, succeed } from './commands.ts'
 
 /** Goal: what `npm test` and `npm run demo` start is gone when they are, however they end. */
 
@@ -65,22 +65,22 @@ describe('a command that a script runs', () => {
       })
       let said = ''
       child.stdout.on('data', (text: Buffer) => (said += text.toString()))
-      await vi.waitFor(() => expect(said).toMatch(/^\d+\n/), 10_000)
+      await vi.waitFor(() => expect(said).toMatch(/^\d+\n/), 60_000)
       const stray = Number.parseInt(said)
       expect(isAlive(stray)).toBe(true)
       const ended = new Promise<number | null>((resolve) => child.on('exit', resolve))
       child.kill(signal)
       expect(await ended).toBe({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGKILL: null }[signal])
-      await vi.waitFor(() => expect(isAlive(stray)).toBe(false), 2_000)
+      await vi.waitFor(() => expect(isAlive(stray)).toBe(false), 15_000)
     },
   )
 
   test('leaves nothing behind when it crashes, and tells its exit code and output', async () => {
     const script = scriptThatRuns(commandThatSpawns('process.exit(3)'), 'keep')
-    const { stdout } = await succeed('node', [script], { cwd: folder, timeoutMs: 20_000 })
+    const { stdout } = await succeed('node', [script], { cwd: folder, timeoutMs: HANGS_MS })
     const [, code, stray] = /^ended (\d+) (\d+)\n/.exec(stdout) ?? []
     expect(code).toBe('3')
-    await vi.waitFor(() => expect(isAlive(Number(stray))).toBe(false), 2_000)
+    await vi.waitFor(() => expect(isAlive(Number(stray))).toBe(false), 15_000)
   })
 
   test('that is not there ends with 127', async () => {
@@ -92,7 +92,7 @@ describe('a command that a script runs', () => {
           .then(({ run }) => run('no-such-program', [], { output: 'keep' }))
           .then(({ code, output }) => console.log(code, output))`,
       ],
-      { cwd: folder, timeoutMs: 20_000 },
+      { cwd: folder, timeoutMs: HANGS_MS },
     )
     expect(stdout).toMatch(/^127 no-such-program: /)
   })

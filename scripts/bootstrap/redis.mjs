@@ -4,12 +4,12 @@ import { onPath, run, say } from './run.mjs'
 /** The Redis server that the tests and the demo start by themselves. */
 
 /**
- * Makes sure that `redis-server` is on PATH, and installs it where we may.
+ * Makes sure that `redis-server` is on PATH or another program is named, and installs it where we may.
  * @returns {Promise<'own' | 'given' | null>} `own`: servers can be started; `given`: only the one of
  * HOLDFAST_REDIS_URL is there, which is not ours to configure, empty or stop; null: none at all
  */
 export async function ensureRedis() {
-  if (onPath('redis-server') !== null) return 'own'
+  if ((process.env['HOLDFAST_REDIS_PROGRAM'] ?? '') !== '' || onPath('redis-server') !== null) return 'own'
   if ((process.env['HOLDFAST_REDIS_URL'] ?? '') !== '') return 'given'
   if (canUseApt()) await installByApt()
   return onPath('redis-server') === null ? null : 'own'

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { accessSync, constants, statSync } from 'node:fs'
-import { constants as osConstants } from 'node:os'
+import { constants as osConstants, setPriority } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -32,11 +32,11 @@ const REAPER =
  * ended: a crashed test run leaves no server behind.
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{ output: 'keep' | 'show', env?: NodeJS.ProcessEnv, cwd?: string }} options `show` passes on
- * what it writes
+ * @param {{ output: 'keep' | 'show', env?: NodeJS.ProcessEnv, cwd?: string, yields?: boolean }} options `show` passes on
+ * what it writes; one that `yields` works only while nobody else wants the processor
  * @returns {Promise<Ended>}
  */
-export function run(command, args, { output, env = process.env, cwd = root }) {
+export function run(command, args, { output, env = process.env, cwd = root, yields = false }) {
   const streams = /** @type {const} */ ({
     keep: ['pipe', 'pipe'],
     show: ['inherit', 'inherit'],
@@ -46,6 +46,7 @@ export function run(command, args, { output, env = process.env, cwd = root }) {
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', ...streams[output]], detached: true })
     const { pid } = child
     if (pid !== undefined) groups.add(pid)
+    if (pid !== undefined && yields) yieldAlways(pid)
     const reaper = startReaper(pid)
     let kept = ''
     for (const stream of [child.stdout, child.stderr]) {
@@ -65,6 +66,15 @@ export function run(command, args, { output, env = process.env, cwd = root }) {
       else settle()
     })
   })
+}
+
+/** @param {number} pid */
+function yieldAlways(pid) {
+  try {
+    setPriority(pid, osConstants.priority.PRIORITY_LOW)
+  } catch {
+    // It has ended already, or this system has no priorities.
+  }
 }
 
 /** @param {number | undefined} group */

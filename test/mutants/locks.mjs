@@ -1,8 +1,65 @@
 /**
- * The library broken on purpose. Each entry must be caught by the test it names; test/mutants.test.ts proves it.
- * @type {Record<string, import('../build/mutation.mjs').Mutant>}
+ * Locks broken on purpose. Each entry must be caught by the test it names.
+ * @type {Record<string, import('../../build/mutation.mjs').Mutant>}
  */
-export const mutants = {
+export const lockMutants = {
+  'last-fence-stays-at-the-end-of-numbers': {
+    file: 'packages/holdfast/src/stores/redis/lua/shared/fence.lua',
+    text: 'local highest = first + (count - 1) + spare',
+    replacement: 'local highest = first + count - 1 + spare',
+    caughtBy: {
+      file: 'packages/lab/test/scripts/batches.test.ts',
+      test: 'one that fails > a last fence that leaves no room refuses every grant, since the next could not be written',
+    },
+  },
+  'queue-is-forgotten-after-its-own-key': {
+    file: 'packages/holdfast/src/lock/acquisition.ts',
+    text: 'if (this.#manners.join) this.#manners = { ...this.#manners, stands: true }',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/giving-back.test.ts',
+      test: 'an ask that finds a key of its own process which nobody holds any more leaves no place in the queue',
+    },
+  },
+  'granted-without-the-last-fence': {
+    file: 'packages/holdfast/src/stores/redis/lua/shared/fence.lua',
+    text: `  if failure then
+    return nil, failure
+  end
+  return first, nil, spare`,
+    replacement: '  return first, nil, spare, failure',
+    caughtBy: {
+      file: 'packages/lab/test/scripts/batches.test.ts',
+      test: 'one that fails > a last fence that leaves no room refuses every grant, since the next could not be written',
+    },
+  },
+  'reserved-fences-after-a-re-ask': {
+    file: 'packages/holdfast/src/lock/acquisition.ts',
+    text: 'const reserved = unfinishedUntil === null ? wanted : 0',
+    replacement: 'const reserved = wanted',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/local-hand-over.test.ts',
+      test: 'a lease is not handed on > when it may have been asked for twice: a copy that came after the last release would be granted for nobody',
+    },
+  },
+  'script-is-never-whole-after-silence': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: 'this.whole = items.some(({ attempt }) => attempt.afterSilence)',
+    replacement: 'this.whole = false',
+    caughtBy: {
+      file: 'packages/lab/test/faults/scripts.test.ts',
+      test: 'ioredis > fault 26, 34: the server has forgotten the script, and its word of it is lost: the release is done all the same',
+    },
+  },
+  'lost-release-is-not-repeated': {
+    file: 'packages/holdfast/src/lock/engine.ts',
+    text: 'if (!this.#closed) this.recentReleases.repeat()',
+    replacement: 'if (this.#closed) this.recentReleases.repeat()',
+    caughtBy: {
+      file: 'packages/lab/test/holding/releasing.test.ts',
+      test: 'ioredis > what a server has again that lost its last writes is released again, and nothing else',
+    },
+  },
   'refused-subscription-is-final': {
     file: 'packages/holdfast/src/stores/redis/connection.ts',
     text: 'if (!this.#stopped) this.#timer =',
@@ -50,7 +107,7 @@ export const mutants = {
   },
   'no-deadline-timer': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: 'const end = Math.min(this.#deadline.monotonic, this.#holdEnd)',
+    text: 'const end = Math.min(now.monotonic + millisecondsFrom(now, this.#deadline), this.#holdEnd)',
     replacement: 'const end = this.#holdEnd',
     caughtBy: {
       file: 'packages/holdfast/src/lock/loss.test.ts',
@@ -59,7 +116,7 @@ export const mutants = {
   },
   'no-deadline-check': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: "if (this.#lost === null && this.#phase !== 'released') this.#checkTime()",
+    text: "if (this.#lost === null && this.#phase !== 'released') this.#checkTime(now)",
     replacement: '',
     caughtBy: {
       file: 'packages/holdfast/src/lock/loss.test.ts',
@@ -96,10 +153,10 @@ export const mutants = {
   },
   'deadline-from-the-answer': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: 'this.#moveDeadline(after(sent, ttl - driftAllowance(ttl)))',
+    text: 'this.#deadline = laterOf(after(sent, ttl - driftAllowance(ttl)), this.#deadline, this.#engine.clock)',
     replacement: `const { clock } = this.#engine
     const now = { monotonic: clock.monotonic(), wall: clock.wall() }
-    this.#moveDeadline(after(now, ttl - driftAllowance(ttl)))`,
+    this.#deadline = laterOf(after(now, ttl - driftAllowance(ttl)), this.#deadline, this.#engine.clock)`,
     caughtBy: {
       file: 'packages/holdfast/src/lock/granted-lease.test.ts',
       test: 'renewal > an answer that comes late counts from when the request was sent',
@@ -152,16 +209,16 @@ export const mutants = {
     },
   },
   'user-error-replaced': {
-    file: 'packages/holdfast/src/lock/lock.ts',
-    text: '      throw ended.error',
-    replacement: '      throw trouble ?? ended.error',
+    file: 'packages/holdfast/src/lock/running.ts',
+    text: '    throw ended.error',
+    replacement: '    throw trouble ?? ended.error',
     caughtBy: {
       file: 'packages/holdfast/src/lock/run-ending.test.ts',
       test: 'D10: the lock cannot be released, by the network > and the work threw: it rejects with just that, ours rides along unseen',
     },
   },
   'loss-hidden-by-success': {
-    file: 'packages/holdfast/src/lock/lock.ts',
+    file: 'packages/holdfast/src/lock/running.ts',
     text: 'if (trouble instanceof LockLostError) throw trouble',
     replacement: '',
     caughtBy: {
@@ -190,7 +247,7 @@ export const mutants = {
   },
   'bare-del': {
     file: 'packages/holdfast/src/stores/redis/lua/release.lua',
-    text: 'elseif not isOwnedBy(value, ARGV[3 + i]) then',
+    text: 'elseif not isOwnedBy(value, owners[i]) then',
     replacement: 'elseif false then',
     caughtBy: {
       file: 'packages/lab/test/contract/redis.test.ts',
@@ -262,7 +319,7 @@ export const mutants = {
   },
   'timers-keep-alive': {
     file: 'packages/holdfast/src/clock.ts',
-    text: 'if (options?.keepAlive !== true) timer.unref()',
+    text: 'if (!keepAlive) this.#timeout.unref()',
     replacement: '',
     caughtBy: {
       file: 'packages/lab/test/holding/exiting.test.ts',
@@ -289,21 +346,38 @@ export const mutants = {
     },
   },
   'clocks-move-apart': {
-    file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: '    if (millisecondsUntil(next, clock) > millisecondsUntil(this.#deadline, clock)) this.#deadline = next',
-    replacement: `    if (millisecondsUntil(next, clock) < 0) return
-    const monotonic = Math.max(this.#deadline.monotonic, next.monotonic)
-    this.#deadline = { monotonic, wall: Math.max(this.#deadline.wall, next.wall) }`,
+    file: 'packages/holdfast/src/lock/later-deadline.ts',
+    text: '  return millisecondsUntil(next, clock) > millisecondsUntil(standing, clock) ? next : standing',
+    replacement: `  if (millisecondsUntil(next, clock) < 0) return standing
+  const monotonic = Math.max(standing.monotonic, next.monotonic)
+  return { monotonic, wall: Math.max(standing.wall, next.wall) }`,
     caughtBy: {
       file: 'packages/holdfast/src/lock/stepped-clocks.test.ts',
       test: 'fault 7: the machine sleeps, and the monotonic clock with it > is noticed also when the wall clock had been set back before',
     },
   },
+  'close-waits-for-the-store': {
+    file: 'packages/holdfast/src/holdfast.ts',
+    text: 'await answered(closed(), this.#clock, end)',
+    replacement: 'await closed()',
+    caughtBy: {
+      file: 'packages/holdfast/src/holdfast.test.ts',
+      test: 'createHoldfast > closing settles within two budgets, and does not reject, when the store never ends',
+    },
+  },
+  'inspect-outlives-close': {
+    file: 'packages/holdfast/src/lock/engine.ts',
+    text: '    this.inBackground(outcome)\n',
+    replacement: '',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/closing.test.ts',
+      test: 'C12: close() > waits for inspect, and sends nothing after it',
+    },
+  },
   'settling-outlives-close': {
     file: 'packages/holdfast/src/lock/settlement.ts',
-    text: `    if (engine.over) return
-`,
-    replacement: '',
+    text: 'if (clock.monotonic() >= giveUpAt || engine.over) return',
+    replacement: 'if (clock.monotonic() >= giveUpAt) return',
     caughtBy: {
       file: 'packages/holdfast/src/lock/closing.test.ts',
       test: 'C12: close() > does not wait longer than two budgets for what is being tidied up, and gives it up then',
@@ -311,9 +385,10 @@ export const mutants = {
   },
   'close-forgets-asks': {
     file: 'packages/holdfast/src/lock/engine.ts',
-    text: `    for (const cancel of [...this.#asks]) cancel()
+    text: `      for (const waiter of [...asking]) waiter.fail(new ClosedError())
 `,
-    replacement: '',
+    replacement: `      void asking
+`,
     caughtBy: {
       file: 'packages/holdfast/src/lock/closing.test.ts',
       test: 'C12: close() > rejects an acquire that is under way, at once, and does not leave its lock behind',
@@ -330,8 +405,8 @@ export const mutants = {
   },
   'barging-releaser': {
     file: 'packages/holdfast/src/lock/engine.ts',
-    text: 'return this.clock.monotonic() < until',
-    replacement: 'return until < 0',
+    text: 'this.#standBacks.delete(key) && this.clock.monotonic() < until',
+    replacement: 'this.#standBacks.delete(key) && until < 0',
     caughtBy: {
       file: 'packages/holdfast/src/lock/contention.test.ts',
       test: 'two processes > L6: whose release found waiters stands back once: the lock goes from hand to hand (1 loops each)',
@@ -348,8 +423,8 @@ export const mutants = {
   },
   'wake-lost-during-an-ask': {
     file: 'packages/holdfast/src/lock/contention.ts',
-    text: 'if (this.#nudges !== nudges) return this.#ask(waiter, true)',
-    replacement: 'if (nudges < 0) return this.#ask(waiter, true)',
+    text: 'if (this.#nudges !== this.#nudgesBefore) return this.#ask(waiter, true)',
+    replacement: 'if (this.#nudges < 0) return this.#ask(waiter, true)',
     caughtBy: {
       file: 'packages/holdfast/src/lock/contention.test.ts',
       test: 'a waiter in the queue > a wake-up that comes while an ask is in flight is kept',
@@ -365,9 +440,12 @@ export const mutants = {
     },
   },
   'contention-never-forgotten': {
-    file: 'packages/holdfast/src/lock/contention.ts',
-    text: '    this.#engine.contentions.delete(this.#key)\n',
-    replacement: '',
+    file: 'packages/holdfast/src/lock/engine.ts',
+    text: `    entry.contention = null
+    this.table.ended(entry)
+`,
+    replacement: `    void entry
+`,
     caughtBy: {
       file: 'packages/lab/test/waiting/churn.test.ts',
       test: 'D6: ioredis: thousands of names contended once each: no subscription, no key and no memory is left',
@@ -430,8 +508,8 @@ export const mutants = {
   },
   'no-not-after': {
     file: 'packages/holdfast/src/stores/redis/lua/acquire.lua',
-    text: "  if now > tonumber(ARGV[at + 4]) then\n    replies[i + 2] = { 'late' }\n  elseif value then",
-    replacement: '  if value then',
+    text: 'elseif now > lastMoment(i) then',
+    replacement: 'elseif false then',
     caughtBy: {
       file: 'packages/lab/test/acquiring/delayed-request.test.ts',
       test: 'ioredis > D17: an acquire arrives after its release, beyond the budget: the server refuses it',
@@ -439,7 +517,7 @@ export const mutants = {
   },
   'renewal-without-not-after': {
     file: 'packages/holdfast/src/stores/redis/lua/renew.lua',
-    text: 'if now > notAfter then',
+    text: 'if now > notAfter + (tonumber(later) or 0) then',
     replacement: 'if false then',
     caughtBy: {
       file: 'packages/lab/test/acquiring/delayed-request.test.ts',
@@ -448,8 +526,8 @@ export const mutants = {
   },
   'owner-used-twice': {
     file: 'packages/holdfast/src/store/owner.ts',
-    text: 'let rest = this.#count++, i = 0',
-    replacement: 'let rest = this.#count, i = 0',
+    text: 'const count = this.#count++',
+    replacement: 'const count = this.#count',
     caughtBy: {
       file: 'packages/lab/test/acquiring/delayed-request.test.ts',
       test: 'a compensation that arrives late does not hit the next grant of the same process',
@@ -457,8 +535,8 @@ export const mutants = {
   },
   'mine-shortens': {
     file: 'packages/holdfast/src/stores/redis/lua/acquire.lua',
-    text: 'digits(math.max(left, ttl))',
-    replacement: 'digits(ttl)',
+    text: 'digits(math.max(left, tonumber(ttl)))',
+    replacement: 'digits(tonumber(ttl))',
     caughtBy: {
       file: 'packages/lab/test/acquiring/delayed-request.test.ts',
       test: 'an acquire that arrives again never shortens its lease: what is left, or the ttl if that is more',
@@ -486,7 +564,7 @@ export const mutants = {
   },
   'late-grant-handed-over': {
     file: 'packages/holdfast/src/lock/acquisition.ts',
-    text: 'if (sent === null || millisecondsUntil(after(sent, ttl - driftAllowance(ttl)), this.#engine.clock) <= 0) {',
+    text: 'if (sent === null || millisecondsFrom(now, after(sent, ttl - driftAllowance(ttl))) <= 0) {',
     replacement: 'if (sent === null) {',
     caughtBy: {
       file: 'packages/lab/test/acquiring/late-grant.test.ts',
@@ -495,7 +573,7 @@ export const mutants = {
   },
   'busy-about-its-own': {
     file: 'packages/holdfast/src/lock/acquisition.ts',
-    text: 'const blocked = holder !== null && this.#engine.isAbandoned(holder.owner)',
+    text: 'const blocked = holder !== null && this.#engine.isAbandoned(holder.owner, this.#wish.entry)',
     replacement: 'const blocked = false',
     caughtBy: {
       file: 'packages/lab/test/acquiring/lost-reply.test.ts',
@@ -504,7 +582,10 @@ export const mutants = {
   },
   'not-mine': {
     file: 'packages/holdfast/src/stores/redis/lua/acquire.lua',
-    text: '  if isOwnedBy(value, owner) then\n    return again(lock, value, tonumber(ttl))\n  end\n',
+    text: `  if isOwnedBy(value, owner) then
+    return again(lock, value)
+  end
+`,
     replacement: '',
     caughtBy: {
       file: 'packages/lab/test/acquiring/lost-reply.test.ts',
@@ -540,7 +621,7 @@ export const mutants = {
   },
   'closed-client-is-not-noticed': {
     file: 'packages/holdfast/src/stores/redis/lock-store.ts',
-    text: 'this.#port.onEnd(() => listener.gap())',
+    text: 'this.#link.onEnd(() => listener.gap())',
     replacement: '',
     caughtBy: {
       file: 'packages/lab/test/acquiring/aborted.test.ts',
@@ -549,8 +630,8 @@ export const mutants = {
   },
   'ttl-of-another-call': {
     file: 'packages/holdfast/src/lock/obtainer.ts',
-    text: 'const wish: LockWish = { address, ttl,',
-    replacement: 'const wish: LockWish = { address, ttl: this.#options.ttl,',
+    text: 'const wish: LockWish = { address, entry, ttl,',
+    replacement: 'const wish: LockWish = { address, entry, ttl: this.#options.ttl,',
     caughtBy: {
       file: 'packages/lab/test/acquiring/two-ttls.test.ts',
       test: 'ioredis > A9: two callers of one lock object with ttl 600 and 60000: each has its own',
@@ -558,8 +639,8 @@ export const mutants = {
   },
   'called-off-and-sent': {
     file: 'packages/holdfast/src/stores/redis/gather.ts',
-    text: 'live = items.filter((item) => !item.attempt.abandoned)',
-    replacement: 'live = items',
+    text: 'call.items = call.items.filter((item) => !isAbandoned(item))',
+    replacement: 'call.items = [...call.items]',
     caughtBy: {
       file: 'packages/lab/test/faults/no-connection.test.ts',
       test: 'ioredis > fault 32: a call aborted while there is no connection is never sent',
@@ -567,16 +648,26 @@ export const mutants = {
   },
   'offline-queue': {
     file: 'packages/holdfast/src/stores/redis/ioredis.ts',
-    text: "while (this.#client.status !== 'ready') {",
-    replacement: "while (this.#client.status === 'end') {",
+    text: "return this.#client.status === 'ready'",
+    replacement: "return this.#client.status !== 'end'",
     caughtBy: {
       file: 'packages/lab/test/faults/no-connection.test.ts',
       test: 'ioredis > fault 31, 32: what was asked for without a connection is not sent when there is one again',
     },
   },
+  'only-try-has-a-third-of-the-budget': {
+    file: 'packages/holdfast/src/store/operation.ts',
+    text: 'Math.min(tries, bounds.triesPerBudget)',
+    replacement: 'bounds.triesPerBudget',
+    caughtBy: {
+      file: 'packages/holdfast/src/store/operation.test.ts',
+      test: 'an operation > that may be tried once only waits for that one until the end of the budget',
+    },
+  },
   'no-budget-of-ours': {
     file: 'packages/holdfast/src/store/operation.ts',
-    text: '    this.#tryIn(Math.min(this.#budget / bounds.triesPerBudget, left))\n',
+    text: `    this.#schedule.put(this, now + Math.min(this.#budget / Math.min(tries, bounds.triesPerBudget), left))
+`,
     replacement: '',
     caughtBy: {
       file: 'packages/lab/test/faults/silent-store.test.ts',
@@ -585,8 +676,8 @@ export const mutants = {
   },
   'noscript-is-an-error': {
     file: 'packages/holdfast/src/stores/redis/gather.ts',
-    text: 'if (!isNoScript(error)) throw error',
-    replacement: 'throw error',
+    text: 'if (isNoScript(error) && !call.whole) {',
+    replacement: 'if (isNoScript(error) && call.whole) {',
     caughtBy: {
       file: 'packages/lab/test/faults/scripts.test.ts',
       test: 'ioredis > D12, fault 26: SCRIPT FLUSH between acquire, renewal, extend and release',
@@ -594,9 +685,9 @@ export const mutants = {
   },
   'sha1-at-run-time': {
     file: 'packages/holdfast/src/stores/redis/gather.ts',
-    text: "return await this.#sendAs('EVALSHA', kind.script.sha1, kind, items)",
+    text: 'whole ? script.source : script.sha1',
     replacement:
-      "const { createHash } = await import('node:crypto')\n      const sha1 = createHash('sha1').update(kind.script.source).digest('hex')\n      return await this.#sendAs('EVALSHA', sha1, kind, items)",
+      "whole ? script.source : process.getBuiltinModule('node:crypto').createHash('sha1').update(script.source).digest('hex')",
     caughtBy: {
       file: 'packages/lab/test/faults/scripts.test.ts',
       test: 'D12: a process without SHA-1 locks all the same',
@@ -613,17 +704,17 @@ export const mutants = {
   },
   'refusal-is-a-loss': {
     file: 'packages/holdfast/src/lock/granted-lease.ts',
-    text: 'if (refused) this.#unanswered = false',
-    replacement: "if (refused) this.lose('missing')",
+    text: "error.kind === 'refused') this.#unanswered = false",
+    replacement: "error.kind === 'refused') this.lose('missing')",
     caughtBy: {
       file: 'packages/lab/test/faults/refusals.test.ts',
       test: 'D13: renewals refused with READONLY > for less than the lease: still held; for longer: lost at the deadline, not before',
     },
   },
   'refusal-of-a-copy-is-believed': {
-    file: 'packages/holdfast/src/stores/redis/ioredis.ts',
-    text: 'throw connection === this.#watch.count ? error : new SentTwiceError(error)',
-    replacement: 'throw error instanceof SentTwiceError ? null : error',
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: 'return call.sentTwice ? new SentTwiceError(error) : error',
+    replacement: 'return error instanceof SentTwiceError ? null : error',
     caughtBy: {
       file: 'packages/lab/test/faults/refusals.test.ts',
       test: 'D13: the reply to an acquire is lost, and the copy that the client sends again is refused (MASTERDOWN): not "not done"',
@@ -631,8 +722,8 @@ export const mutants = {
   },
   'replies-of-others-believed': {
     file: 'packages/holdfast/src/stores/redis/gather.ts',
-    text: 'if (!complete || String(reply[1]) !== id)',
-    replacement: "if (!complete || id === '')",
+    text: 'if (!Array.isArray(reply) || String(reply[1]) !== id)',
+    replacement: "if (!Array.isArray(reply) || id === '')",
     caughtBy: {
       file: 'packages/lab/test/faults/mixed-replies.test.ts',
       test: 'replies to two acquires are swapped: neither is believed, and both are asked again',
@@ -667,8 +758,8 @@ export const mutants = {
   },
   'refusal-in-a-copy-is-believed': {
     file: 'packages/holdfast/src/stores/redis/gather.ts',
-    text: 'item.fail(sameConnection ? refusal : asUnknown(refusal))',
-    replacement: 'item.fail(refusal)',
+    text: "item.fail(twice ? asUnknown(refusalOf(words[1] ?? '')) : refusalOf(words[1] ?? ''))",
+    replacement: "item.fail(refusalOf(words[1] ?? ''))",
     caughtBy: {
       file: 'packages/lab/test/faults/refusals.test.ts',
       test: 'D13: the reply to an acquire is lost, and the copy that the client sends again is refused (READONLY): not "not done"',
@@ -679,6 +770,70 @@ export const mutants = {
     text: '      waiter.acquisition?.abandon()\n      waiter.acquisition = null\n      return true',
     replacement:
       "      this.#engine.releaseOnce(wish.address, waiter.acquisition?.owner ?? '')\n      return true",
+    caughtBy: {
+      file: 'packages/lab/test/acquiring/late-answer.test.ts',
+      test: 'an owner is never asked for again once a release was sent for it; no two hold; nothing is left',
+    },
+  },
+  'one-call-in-flight': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: '  readonly #flush = (): void => {\n    this.#scheduled = false\n',
+    replacement:
+      '  readonly #flush = (): void => {\n    if (this.#inFlight > 0) return this.#flushLater()\n    this.#scheduled = false\n',
+    caughtBy: {
+      file: 'packages/holdfast/src/stores/redis/gather.test.ts',
+      test: 'a call > does not wait for the answer to an earlier one',
+    },
+  },
+  'budget-of-the-smallest': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: 'Math.max(latest, attempt.until), 0)',
+    replacement: 'Math.min(latest, attempt.until), Infinity)',
+    caughtBy: {
+      file: 'packages/holdfast/src/stores/redis/gather.test.ts',
+      test: 'the server’s time > the longest budget of its items is the call’s',
+    },
+  },
+  'last-moment-of-the-smallest': {
+    file: 'packages/holdfast/src/stores/redis/gather.ts',
+    text: 'item.write(words, laterBy(item, earliest))',
+    replacement: 'item.write(words, 0)',
+    caughtBy: {
+      file: 'packages/holdfast/src/stores/redis/gather.test.ts',
+      test: 'the server’s time > until when the server may act is said once; an item with more time says how much more',
+    },
+  },
+  'late-timer-gives-up': {
+    file: 'packages/holdfast/src/store/operation.ts',
+    text: 'const LATE_TIMER_MS = 10',
+    replacement: 'const LATE_TIMER_MS = Infinity',
+    caughtBy: {
+      file: 'packages/holdfast/src/store/operation.test.ts',
+      test: 'an operation > whose time ran out while the event loop was blocked first takes the answer that had arrived meanwhile',
+    },
+  },
+  'told-by-the-monotonic-clock-only': {
+    file: 'packages/holdfast/src/lock/granted-lease.ts',
+    text: 'const end = Math.min(now.monotonic + millisecondsFrom(now, this.#deadline), this.#holdEnd)',
+    replacement: 'const end = Math.min(this.#deadline.monotonic, this.#holdEnd)',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/stepped-clocks.test.ts',
+      test: 'fault 7: the machine sleeps, and the monotonic clock with it > INV-T1: while its acquire was under way: the holder is told when the wall clock says that it is over',
+    },
+  },
+  'older-lease-goes-on': {
+    file: 'packages/holdfast/src/lock/engine.ts',
+    text: 'if (other.fence < lease.fence) other.superseded()',
+    replacement: 'if (other.fence < lease.fence) continue',
+    caughtBy: {
+      file: 'packages/holdfast/src/lock/loss.test.ts',
+      test: 'a lock that passed on behind its holder’s back > known at once when this process is granted the key anew',
+    },
+  },
+  'asks-twice-at-once': {
+    file: 'packages/holdfast/src/lock/contention.ts',
+    text: '    this.#wakeUp?.cancel()\n    this.#wakeUp = null\n',
+    replacement: '',
     caughtBy: {
       file: 'packages/lab/test/acquiring/late-answer.test.ts',
       test: 'an owner is never asked for again once a release was sent for it; no two hold; nothing is left',
