@@ -116,7 +116,7 @@ export class Bench {
     await Promise.all(clients.map((client) => client.call('open', wish)))
     const fresh = clients.filter((client) => !this.#warm.has(client))
     for (const client of fresh) this.#warm.add(client)
-    await Promise.all(fresh.map((client) => client.call('warmUp')))
+    await Promise.all(fresh.map((client) => client.call('warmUp', this.plan.warmUpOfAProcess)))
     return clients
   }
 

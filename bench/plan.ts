@@ -11,6 +11,8 @@ export interface Sampling {
 
 export interface Plan {
   readonly name: 'quick' | 'full'
+  /** How much of its warm-up a fresh client process does: 1 is until its code is compiled and settled. */
+  readonly warmUpOfAProcess: number
   readonly cycles: Sampling
   /** The same behind a network. */
   readonly delayed: Sampling
@@ -38,6 +40,7 @@ export interface LimitSampling {
 
 export const full: Plan = {
   name: 'full',
+  warmUpOfAProcess: 1,
   cycles: { rounds: 7, warmUp: 100, slice: 500 },
   delayed: { rounds: 5, peerRounds: 2, warmUp: 100, slice: 500 },
   contended: { rounds: 5, warmUp: 200, slice: 1_000 },
@@ -53,6 +56,7 @@ export const full: Plan = {
 
 export const quick: Plan = {
   name: 'quick',
+  warmUpOfAProcess: 0.15,
   cycles: { rounds: 3, peerRounds: 1, warmUp: 30, slice: 150 },
   delayed: { rounds: 3, warmUp: 50, slice: 250 },
   contended: { rounds: 3, peerRounds: 1, warmUp: 60, slice: 220 },

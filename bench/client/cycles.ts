@@ -63,10 +63,10 @@ export async function runCount(contender: Contender, concurrency: number, cycles
 /** A fresh process runs several times slower until its code is compiled. */
 const WARM_UP_CYCLES = 60_000
 
-/** Uncontended cycles for a process that has run nothing yet. */
-export async function warmUp(contender: Contender): Promise<void> {
+/** Uncontended cycles for a process that has run nothing yet. @param share of the usual number */
+export async function warmUp(contender: Contender, share: number): Promise<void> {
   // What must be prepared by name has no cycles on names of its own.
-  if (contender.prepare === undefined) await runCount(contender, 64, WARM_UP_CYCLES)
+  if (contender.prepare === undefined) await runCount(contender, 64, share * WARM_UP_CYCLES)
 }
 
 /** How long each cycle took, in milliseconds. */

@@ -37,7 +37,7 @@ serveWorker({
     contender = await contenders[name].open(options)
   },
   prepare: (name: string) => opened().prepare?.(name),
-  warmUp: () => warmUp(opened()),
+  warmUp: (share: number) => warmUp(opened(), share),
   cycles: (wish: CyclesWish) => runCycles(opened(), wish),
   profiledCycles: (wish: CyclesWish, file: string) => profiled(file, () => runCycles(opened(), wish)),
   oneByOne: (cycles: number) => runOneByOne(opened(), cycles),

@@ -65,6 +65,6 @@ serveWorker({
       },
     })
   },
-  warmUp: () => writes(Infinity, WARM_UP_WRITES),
+  warmUp: (share: number) => writes(Infinity, share * WARM_UP_WRITES),
   writes: (ms: number) => writes(ms),
 })

@@ -30,7 +30,7 @@ serveWorker({
     await close()
     limiter = await limiters[name].open(options)
   },
-  warmUp: () => warmUp(opened()),
+  warmUp: (share: number) => warmUp(opened(), share),
   takes: (wish: TakesWish) => runTakes(opened(), wish),
   profiledTakes: (wish: TakesWish, file: string) => profiled(file, () => runTakes(opened(), wish)),
   exhaust: (subject: string) => exhaust(opened(), subject),

@@ -66,9 +66,9 @@ export async function exhaust(limiter: Limiter, subject: string): Promise<void> 
 /** As many as loops: many subjects that have a lease each would be busy giving them back afterwards. */
 const WARM_SUBJECTS = 64
 
-/** For a process that has run nothing yet. */
-export async function warmUp(limiter: Limiter): Promise<void> {
-  let left = WARM_UP_TAKES
+/** For a process that has run nothing yet. @param share of the usual number */
+export async function warmUp(limiter: Limiter, share: number): Promise<void> {
+  let left = share * WARM_UP_TAKES
   const loop = async (): Promise<void> => {
     while (left > 0) {
       left -= 1

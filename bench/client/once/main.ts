@@ -28,7 +28,7 @@ serveWorker({
     await close()
     once = await onces[name].open(url)
   },
-  warmUp: () => warmUp(opened()),
+  warmUp: (share: number) => warmUp(opened(), share),
   runs: (wish: RunsWish) => runRuns(opened(), wish),
   burst: (key: string, callers: number) => burst(opened(), key, callers),
 })

@@ -26,9 +26,9 @@ export interface RunsResult {
 const WARM_UP_RUNS = 30_000
 const WARM_UP_AT_ONCE = 64
 
-/** For a process that has run nothing yet. */
-export async function warmUp(once: Once): Promise<void> {
-  let left = WARM_UP_RUNS
+/** For a process that has run nothing yet. @param share of the usual number */
+export async function warmUp(once: Once, share: number): Promise<void> {
+  let left = share * WARM_UP_RUNS
   const loop = async (): Promise<void> => {
     while (left > 0) {
       left -= 1

@@ -73,7 +73,7 @@ export class FailoversInARow {
         served = performance.now()
         return lock.release()
       })
-    const next = await this.#set.untilPrimary({ than: old, within: 30_000 })
+    await this.#set.untilPrimary({ than: old, within: 30_000 })
     const writable = performance.now()
     await free
     // Sentinels that hear too little of a busy machine switch again by themselves, and what is lost then is lost.
@@ -87,8 +87,9 @@ export class FailoversInARow {
     await taken.release()
     await this.#set.rejoin(old)
     await this.#set.untilWatched()
-    const channels = await this.#untilQuiet(next)
-    const clients = (await next.command('CLIENT', 'LIST', 'TYPE', 'normal')) as string
+    const last = await this.#set.untilPrimary()
+    const channels = await this.#untilQuiet(last)
+    const clients = (await last.command('CLIENT', 'LIST', 'TYPE', 'normal')) as string
     const ours = clients.split('\n').filter((line) => line !== '' && !OTHERS.test(line))
     return {
       writableAfter: writable - began,

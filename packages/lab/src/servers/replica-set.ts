@@ -112,19 +112,20 @@ export class ReplicaSet {
     )
   }
 
-  /** Resolves when every running replica has all that its primary wrote so far. */
+  /** Resolves when every running replica has all that its primary wrote so far; also when that becomes another one meanwhile. */
   async untilInSync(): Promise<void> {
-    const primary = await this.untilPrimary()
-    const others = this.servers.filter((server) => server !== primary && server.running)
     await waitFor(
       async () => {
+        const [primary, ...rivals] = await this.primaries()
+        if (primary === undefined || rivals.length > 0) return false
+        const others = this.servers.filter((server) => server !== primary && server.running)
         const { master_repl_offset: offset } = await primary.info('replication')
         const copies = await Promise.all(others.map((server) => server.info('replication')))
         return copies.every(
           (copy) => copy.master_link_status === 'up' && Number(copy.slave_repl_offset) >= Number(offset),
         )
       },
-      { what: 'the replicas to be in sync', within: 20_000 },
+      { what: 'the replicas to be in sync', within: 40_000 },
     )
   }
 

@@ -32,6 +32,18 @@ describe('a set by hand', () => {
     await set.untilInSync()
     expect(await call(other, 'GET', 'late')).toBeNull()
   })
+
+  test('who waits for it to be in sync goes by whoever is the primary by then', async () => {
+    set = await startReplicaSet({ links: true })
+    const [primary, , other] = set.servers as [never, never, never]
+    set.links[0]?.toClient.hold()
+    await call(primary, 'SET', 'late', '1')
+    const inSync = set.untilInSync()
+    await waitFor(async () => (await call(other, 'GET', 'late')) === '1', { what: 'the other to have it' })
+    await set.promote(other)
+    await inSync
+    expect(await set.primaries()).toEqual([other])
+  })
 })
 
 describe('a set with sentinels', () => {
