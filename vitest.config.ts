@@ -46,7 +46,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 180_000,
           // A few files at a time, each with servers of its own: they wait far more than they work.
-          maxWorkers: 4,
+          maxWorkers: 6,
           maxConcurrency: 8,
           sequence: { groupOrder: 1 },
         },
