@@ -112,14 +112,18 @@ export class ReplicaSet {
     )
   }
 
-  /** Resolves when every running replica has all that its primary wrote so far; also when that becomes another one meanwhile. */
+  /** Resolves when every running replica has all that its primary wrote so far, and the primary counts them all; also when that becomes another one meanwhile. */
   async untilInSync(): Promise<void> {
     await waitFor(
       async () => {
         const [primary, ...rivals] = await this.primaries()
         if (primary === undefined || rivals.length > 0) return false
         const others = this.servers.filter((server) => server !== primary && server.running)
-        const { master_repl_offset: offset } = await primary.info('replication')
+        const { master_repl_offset: offset, ...told } = await primary.info('replication')
+        const online = Object.entries(told).filter(
+          ([name, text]) => /^slave\d+$/.test(name) && text.includes('state=online'),
+        )
+        if (online.length !== others.length) return false
         const copies = await Promise.all(others.map((server) => server.info('replication')))
         return copies.every(
           (copy) => copy.master_link_status === 'up' && Number(copy.slave_repl_offset) >= Number(offset),

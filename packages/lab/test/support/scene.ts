@@ -1,4 +1,4 @@
-import { createHoldfast, type Holdfast, type HoldfastOptions } from 'holdfast'
+import { createHoldfast, type Held, type Holdfast, type HoldfastOptions } from 'holdfast'
 import { redisStore } from 'holdfast/redis'
 import { connectClient, type ClientKind, type ConnectedClient } from '../../src/clients.ts'
 import { startProxy, waitFor, type RedisServer, type TcpProxy } from '../../src/index.ts'
@@ -12,6 +12,9 @@ export interface SceneOptions extends Omit<HoldfastOptions, 'store' | 'prefix'> 
 
 /** Shorter than the default, since `close` waits until what may still arrive cannot arrive any more. */
 export const BUDGET_MS = 600
+
+/** Who holds for 100 ms begins to listen; a hold of this long ends before that. */
+const BRIEF_MS = 80
 
 let scenes = 0
 
@@ -63,18 +66,30 @@ export class Scene {
 
   /** So that the server's time is known to us, our scripts to the server, and the next call is a single command. */
   async warmUp(): Promise<void> {
-    const warm = async (): Promise<true> => {
-      const held = await this.hf.lock('warm-up').acquire()
+    await this.holdBriefly('warm-up', (held) => held.extend('1m'))
+    this.proxy.resetCounts()
+  }
+
+  /**
+   * Holds a free lock for a moment, and resolves with its owner when this process does not listen, as it would after a longer hold on a busy
+   * machine: whoever begins to wait then subscribes anew.
+   */
+  async holdBriefly(name: string, during?: (held: Held) => Promise<unknown>): Promise<string> {
+    const hold = async (): Promise<string | null> => {
+      const began = performance.now()
+      const held = await this.hf.lock(name).acquire()
       try {
-        await held.extend('1m')
+        await during?.(held)
       } finally {
         await held.release()
       }
-      return true
+      return performance.now() - began < BRIEF_MS ? held.owner : null
     }
     // Within the scene's budget a busy machine may not manage it at once.
-    await waitFor(warm, { what: 'the scene to be warm' })
-    this.proxy.resetCounts()
+    const owner = await waitFor(hold, { what: 'a brief hold' })
+    const silent = (): boolean => this.proxy.connections.every(({ subscribed }) => !subscribed)
+    await waitFor(silent, { what: 'the process not to listen' })
+    return owner
   }
 
   /** Milliseconds for one operation. */

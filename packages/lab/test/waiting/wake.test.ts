@@ -45,9 +45,8 @@ const now = () => performance.now()
 async function open(options: Parameters<typeof Scene.open>[1] = {}) {
   scene = await Scene.open(server, options)
   await scene.warmUp()
-  const held = await scene.hf.lock('whoever').acquire()
-  const channel = `${scene.prefix}:wake:${held.owner.slice(0, 14)}`
-  await held.release()
+  const owner = await scene.holdBriefly('whoever')
+  const channel = `${scene.prefix}:wake:${owner.slice(0, 14)}`
   scene.proxy.resetCounts()
   const other = await scene.another()
   const subscriptions = async () =>
