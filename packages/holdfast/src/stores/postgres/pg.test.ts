@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
-import type { PgClientLike, PgPoolLike } from './pg-shapes.ts'
+import type { PgPoolLike } from './pg-shapes.ts'
 import { PgClientPort, PgPoolPort } from './pg.ts'
 
 /** Goal: no listener stays behind with a client that goes on, and one that is ended by us cannot end the process. */
@@ -28,7 +28,7 @@ const never = { given: false, onGiven: () => undefined }
 describe('one connection', () => {
   test('has as many listeners after transactions that failed, or were given up, as before', async () => {
     const client = new PretendedClient()
-    const port = new PgClientPort(client as unknown as PgClientLike)
+    const port = new PgClientPort(client)
     const before = client.listenerCount('error')
     for (const how of ['commit', 'rollback', 'destroy'] as const) {
       client.fails = false

@@ -35,7 +35,7 @@ test.each([0, 1])('a call that is given up after %i puts puts no more', async (p
   const claim = once.claim(ask, attempt).catch((error: unknown) => error)
   const answer = async (): Promise<void> => {
     looks.pop()?.({ now: 5, row: null, turn: true })
-    for (let turn = 0; turn < 10; turn += 1) await undefined
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve()
   }
   for (let put = 0; put < puts; put += 1) await answer()
   attempt.abandoned = true
