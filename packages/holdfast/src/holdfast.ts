@@ -28,7 +28,7 @@ import { memoryStore } from './stores/memory/index.ts'
 
 /** What {@link createHoldfast} takes. */
 export interface HoldfastOptions {
-  /** `redisStore(client)`, `sqliteStore(database)` or `memoryStore()`. Default: in memory, for this process only. */
+  /** What a store's function gives, as `redisStore(client)` or `postgresStore(pool)`. Default: in memory, for this instance only. */
   store?: Store
   /** Starts every key. Default `holdfast:v1`. */
   prefix?: string
@@ -200,8 +200,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Looks for what would break the promises: uses a lock, a limit and an idempotency key of its own, and reads what the server
-   * says of itself (eviction, persistence, replicas, version, clock). For a start-up or a readiness probe: refuse to start when
+   * Looks for what would break the promises: uses a lock and a limit and looks at an idempotency key, all of its own, and reads what the
+   * server says of itself (eviction, persistence, replicas, version, clock). For a start-up or a readiness probe: refuse to start when
    * it is not `ok`. Changes nothing that anybody else uses. About six round trips; settles within two budgets.
    *
    * @returns what was seen, what it means and how to mend it, the worst first; and what the client's user needs (`rights`). A
@@ -284,7 +284,7 @@ function checkStore(store: unknown): Store {
   throw new InvalidArgumentError('store', kindOf(store), {
     problem: 'is not a store',
     remedy:
-      'Give redisStore(client), sqliteStore(database) or memoryStore(); a client itself is not a store.',
+      'Give redisStore(client), postgresStore(pool), memoryStore() or another store; a client itself is not a store.',
   })
 }
 

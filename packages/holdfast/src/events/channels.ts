@@ -63,7 +63,7 @@ export interface HoldfastEvents {
   'holdfast:lock:foreign-release': LockEvent & { holder: string }
   /** One try to renew failed; the lock is still held until its deadline. */
   'holdfast:lock:renew-failed': LockEvent & { fence: string; reason: string; remaining: number }
-  /** `last` leads the server's clock by more than a second (or more than an hour): the clock was stepped back. */
+  /** The fence of a grant leads the server's clock by more than a second (or more than an hour): the clock was stepped back. */
   'holdfast:fence:leads-clock': {
     lock: string
     key: string
@@ -73,7 +73,7 @@ export interface HoldfastEvents {
   }
   /** A guard refused a write whose fence is stale. Fences in digits; `guard` is where the resource lies. */
   'holdfast:fence:refused': {
-    guard: 'postgres' | 'mysql' | 'sqlite' | 'redis' | 'http'
+    guard: 'postgres' | 'mysql' | 'sqlite' | 'redis'
     resource: string
     lock: string | null
     fence: string

@@ -1,3 +1,4 @@
+import { attach } from '../attach.ts'
 import {
   ClosedError,
   IdempotencyInProgressError,
@@ -9,7 +10,6 @@ import {
   type WorkOutcome,
 } from '../errors.ts'
 import { events, type OnceOutcomeKind } from '../events/channels.ts'
-import { attach } from './attach.ts'
 import { encodePart } from '../name.ts'
 import { checkFunction } from '../options.ts'
 import { onceAddress, type OnceAddress } from '../store/once/address.ts'

@@ -1,9 +1,9 @@
+import { AbortHooks } from '../abort-hooks.ts'
 import { Bag, type Placed } from '../bag.ts'
 import { Busy } from '../busy.ts'
 import type { Clock, Randomness } from '../clock.ts'
 import { ClosedError } from '../errors.ts'
 import { KeyTable } from '../key-table.ts'
-import { AbortHooks } from '../lock/abort-hooks.ts'
 import { Pauses } from '../pauses.ts'
 import { Schedule } from '../schedule.ts'
 import type { OnceStore } from '../store/once/contract.ts'
@@ -66,10 +66,6 @@ export class OnceEngine {
     const process = newProcessName(parts.randomness)
     this.#mint = new OwnerMint(process)
     this.#keys = new KeyTable(process)
-  }
-
-  get closed(): boolean {
-    return this.#closed
   }
 
   /** Whether nothing is sent any more. */

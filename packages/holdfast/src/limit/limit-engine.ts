@@ -1,17 +1,14 @@
+import { AbortHooks } from '../abort-hooks.ts'
 import { Busy } from '../busy.ts'
 import type { Clock, Randomness } from '../clock.ts'
 import { ClosedError, InvalidArgumentError } from '../errors.ts'
-import { AbortHooks } from '../lock/abort-hooks.ts'
 import { Schedule } from '../schedule.ts'
 import type { LimitStore } from '../store/limit/contract.ts'
 import { Operation, type OperationListener, type OperationPlan, type Outcome } from '../store/operation.ts'
-import { newProcessName, OwnerMint } from '../store/owner.ts'
+import { idOf, newProcessName, OwnerMint } from '../store/owner.ts'
 import { LocalAnswers } from './local-answers.ts'
 import { describePolicies, type Policies } from './policy-set.ts'
 import { SharedLimiter } from './shared-limiter.ts'
-
-/** Characters of an id: one for each take, and for each change of one. */
-const ID_CHARACTERS = 22
 
 /** What a limit engine is built from. */
 export interface LimitEngineParts {
@@ -66,10 +63,6 @@ export class LimitEngine {
     this.#mint = new OwnerMint(newProcessName(parts.randomness))
   }
 
-  get closed(): boolean {
-    return this.#closed
-  }
-
   /** Whether nothing is sent any more. */
   get over(): boolean {
     return this.clock.monotonic() >= this.#end
@@ -80,8 +73,9 @@ export class LimitEngine {
     if (this.#closed) throw new ClosedError()
   }
 
+  /** An id: one for each take, and for each change of one. */
   newId(): string {
-    return this.#mint.next().slice(0, ID_CHARACTERS)
+    return idOf(this.#mint.next())
   }
 
   /**

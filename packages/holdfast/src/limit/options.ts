@@ -128,12 +128,12 @@ export function checkLimiterOptions(options: LimiterOptions = {}, policies: Poli
   return checked
 }
 
-/** @throws InvalidArgumentError when `value` is not a whole number from 1 (or `least`) to `most` */
-export function checkWhole(value: unknown, option: string, most: number, least = 1): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
+/** @throws InvalidArgumentError when `value` is not a whole number from 1 to `most` */
+function checkWhole(value: unknown, option: string, most: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most) return value
   throw new InvalidArgumentError(option, value, {
-    problem: `is not a whole number from ${least} to ${most}`,
-    remedy: `Give a number such as ${Math.max(least, 1)}.`,
+    problem: `is not a whole number from 1 to ${most}`,
+    remedy: 'Give a number such as 1.',
   })
 }
 

@@ -5,6 +5,7 @@ import { show } from '../show.ts'
 import { checkOptions } from '../options.ts'
 import {
   capacityOf,
+  spanOf,
   type Concurrency,
   type FixedWindow,
   type LeakyBucket,
@@ -256,24 +257,18 @@ function checkTime(value: unknown, time: 'per' | 'lease', call: string): number 
 
 /** A bucket's key lives until it is full again. */
 function checkFillTime(policy: Policy, call: string): void {
-  const fillTime = fillTimeOf(policy)
-  if (fillTime === null || fillTime <= bounds.maxFillTime) return
+  const isBucket = policy.kind === 'token-bucket' || policy.kind === 'leaky-bucket'
+  if (!isBucket || spanOf(policy) <= bounds.maxFillTime) return
   throw new InvalidArgumentError(`${call}.capacity`, capacityOf(policy), {
     problem: 'takes more than ten years to fill at this rate',
     remedy: 'Give a smaller capacity, or let more flow per time.',
   })
 }
 
-/** Milliseconds in which an empty bucket fills; `null` for what is no bucket. */
-function fillTimeOf(policy: Policy): number | null {
-  if (policy.kind === 'token-bucket') return Math.ceil((policy.capacity * policy.per) / policy.refill)
-  if (policy.kind === 'leaky-bucket') return Math.ceil((policy.capacity * policy.per) / policy.rate)
-  return null
-}
-
 /** Length of the window of a policy, or the time in which an empty bucket fills, in ms; `null` for slots. */
 export function windowOf(policy: Policy): number | null {
-  return policy.kind === 'concurrency' ? null : (fillTimeOf(policy) ?? (policy as { per: number }).per)
+  if (policy.kind === 'concurrency') return null
+  return policy.kind === 'sliding-counter' ? policy.per : spanOf(policy)
 }
 
 /** Printable ASCII, since it stands in HTTP headers. */

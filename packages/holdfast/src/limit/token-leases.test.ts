@@ -152,6 +152,21 @@ describe('leased tokens', () => {
     expect(await bench.other.limiter('api', policy).take('u', { cost: 100 })).toMatchObject({ allowed: true })
   })
 
+  test('a refund that failed gives back when it is repeated', async () => {
+    const policy = slidingWindow({ limit: 100, per: '1m' })
+    const limiter = bench.hf.limiter('api', policy, { lease: 10 })
+    const decision = await limiter.take('u', { cost: 10 })
+    await bench.clock.advance(2_000)
+    bench.trouble('unsent')
+    expect(await bench.outcomeOf<unknown>(limiter.refund('u', decision), 100)).toMatchObject({
+      error: { code: 'STORE_UNAVAILABLE' },
+    })
+    bench.heal()
+    expect(await limiter.refund('u', decision)).toBe(true)
+    expect(await limiter.refund('u', decision)).toBe(false)
+    expect(await bench.other.limiter('api', policy).take('u', { cost: 100 })).toMatchObject({ allowed: true })
+  })
+
   test('that come back by refunds are held no more than a lease', async () => {
     const policy = slidingWindow({ limit: 1_000, per: '1m' })
     const limiter = bench.hf.limiter('api', policy, { lease: 100 })

@@ -400,9 +400,15 @@ class LeasedTake implements Counted {
     return this.#lease.subject
   }
 
-  change(cost: number): Promise<boolean> {
-    const back = this.#counts - cost
+  async change(cost: number): Promise<boolean> {
+    const counted = this.#counts
+    // At once, as the store's own takes do.
     this.#counts = cost
-    return this.#lease.change(back)
+    try {
+      return await this.#lease.change(counted - cost)
+    } catch (error) {
+      this.#counts = counted
+      throw error
+    }
   }
 }

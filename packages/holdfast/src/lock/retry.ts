@@ -4,7 +4,7 @@ import { InvalidArgumentError } from '../errors.ts'
 import { checkOptions } from '../options.ts'
 
 /**
- * How a waiting acquire asks again when it does not stand in the queue. Made by {@link interval} or {@link backoff}.
+ * How a waiting acquire asks again when it does not stand in the queue. Made by {@link interval} or {@link backoff}, or one of your own.
  */
 export interface Retry {
   /** Milliseconds before the next ask, after `asks` asks; `fraction` is random, from 0 to 1. */
@@ -61,7 +61,7 @@ export function delayOf(retry: Retry, asks: number, fraction: number): number {
   })
 }
 
-/** @throws InvalidArgumentError when `value` was not made by {@link interval} or {@link backoff} */
+/** @throws InvalidArgumentError when `value` has no `delay` to call */
 export function checkRetry(value: unknown, option: string): Retry {
   if (typeof value === 'object' && value !== null && 'delay' in value && typeof value.delay === 'function') {
     return value as Retry

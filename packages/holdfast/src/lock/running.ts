@@ -1,3 +1,4 @@
+import { attach } from '../attach.ts'
 import { LockLostError, type WorkOutcome } from '../errors.ts'
 import type { ReleaseOutcome } from './lease.ts'
 
@@ -32,19 +33,5 @@ async function releaseAfter(held: Running, work: WorkOutcome): Promise<Error | n
     return outcome.released ? null : new LockLostError(held.name, outcome.reason, work)
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
-  }
-}
-
-/**
- * Lets our error ride along with the user's own, which is never replaced. Primitives cannot carry it, nor can objects that
- * are frozen or do not let it be set.
- */
-function attach(error: unknown, ours: Error): void {
-  if (typeof error !== 'object' || error === null || error === ours) return
-  try {
-    const parts = { value: ours, enumerable: false, configurable: true, writable: true }
-    Reflect.defineProperty(error, 'holdfast', parts)
-  } catch {
-    // A proxy of theirs said no.
   }
 }

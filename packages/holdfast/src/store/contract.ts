@@ -26,7 +26,7 @@ export interface StoreContext {
 }
 
 /**
- * A store as the caller hands it over: `redisStore(client)`, `sqliteStore(database)`, `memoryStore()`. Opening it makes no
+ * A store as the caller hands it over: what `redisStore(client)`, `postgresStore(pool)` and their like give. Opening it makes no
  * round trip. It can be opened several times; each opening is a process of its own to all others.
  */
 export interface Store {

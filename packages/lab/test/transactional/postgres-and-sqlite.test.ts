@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startPostgres, type PostgresServer } from '../../src/index.ts'
+import { sleep, startPostgres, type PostgresServer } from '../../src/index.ts'
 import { benchKinds, openBench } from './benches.ts'
 import { transactionalSuite } from './suite.ts'
 
@@ -32,6 +32,27 @@ test.each(['pg', 'postgres.js'] as const)(
       details: { reason: '25006' },
       message: expect.stringMatching(/may not write.*READ WRITE.*Roll the transaction back\.$/) as unknown,
     })
+    await bench.end()
+  },
+)
+
+test.each(['pg', 'postgres.js'] as const)(
+  'a run that was given up while its transaction was busy writes nothing once that is rolled back (%s)',
+  async (kind) => {
+    const bench = await openBench(kind, server.url)
+    const payments = bench.open().idempotency('pay', { budget: '100ms' })
+    let ran = false
+    const givenUp = bench.transact(async ({ given }) => {
+      const client = given as Record<'query' | 'unsafe', ((text: string) => Promise<unknown>) | undefined>
+      const busy = client.query?.('SELECT pg_sleep(0.5)') ?? client.unsafe?.('SELECT pg_sleep(0.5)')
+      busy?.catch(() => undefined)
+      return payments.run({ key: 'late', scope: 'a' }, { transaction: given }, () => (ran = true))
+    })
+    await expect(givenUp).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    // What would come too late has come by now.
+    await sleep(200)
+    expect(await payments.inspect({ key: 'late', scope: 'a' })).toBeNull()
+    expect(ran).toBe(false)
     await bench.end()
   },
 )

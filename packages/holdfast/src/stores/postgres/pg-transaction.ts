@@ -1,8 +1,6 @@
 import { textOf, type PgClientLike } from './pg-shapes.ts'
 import { ConnectionGone, type ClientTransaction } from './port.ts'
 
-const ignore = (): void => undefined
-
 /** One transaction on a connection of pg. */
 export class PgTransaction implements ClientTransaction {
   reply = ''
@@ -57,7 +55,6 @@ export class PgTransaction implements ClientTransaction {
     if (this.#over) return
     this.#over = true
     this.#client.removeListener('error', this.#onError)
-    if (broken) this.#client.on('error', ignore)
     this.#giveBack(broken)
   }
 

@@ -45,7 +45,11 @@ export class PgPoolPort implements PostgresClientPort {
   ): Promise<ClientTransaction> {
     checkPgPool(this.#pool)
     const client = (await this.#pool.connect()) as PooledClient
-    const transaction = new PgTransaction(client, (broken) => client.release(broken))
+    const transaction = new PgTransaction(client, (broken) => {
+      // What it says later must not end the process.
+      if (broken) client.on('error', ignore)
+      client.release(broken)
+    })
     if (giveUp.given) {
       transaction.end(false)
       throw new Error('given up')

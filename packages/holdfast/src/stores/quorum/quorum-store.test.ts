@@ -87,8 +87,23 @@ describe('options', () => {
         return { ...opened, locks: Object.create(opened.locks, { raise: { value: undefined } }) as never }
       },
     }
-    const store = quorumStore([memoryStore(), unable, memoryStore()], { fence: true })
+    let open = 0
+    const counted = [memoryStore(), unable, memoryStore()].map((store) => ({
+      ...store,
+      open: (context: StoreContext) => {
+        const opened = store.open(context)
+        open += 1
+        const close = (): Promise<void> => {
+          open -= 1
+          return opened.close()
+        }
+        return { ...opened, close }
+      },
+    }))
+    const store = quorumStore(counted, { fence: true })
     expect(() => createHoldfast({ store })).toThrow(/^fence: true is set, but stores\[1\] \(other\) cannot/)
+    // Their listeners would stay with the clients.
+    expect(open).toBe(0)
   })
 
   test('a ttl that is not longer than a grant may take is refused before anything is sent', async () => {

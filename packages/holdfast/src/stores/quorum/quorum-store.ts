@@ -62,7 +62,10 @@ function openQuorum(stores: readonly Store[], terms: QuorumTerms, context: Store
   const nodes = opened.map(({ locks }) => locks)
   if (terms.fenced) {
     const without = nodes.findIndex((node) => node.raise === undefined)
-    if (without >= 0) throw cannotRaise(without, stores[without]?.kind ?? '')
+    if (without >= 0) {
+      void closeAll(opened)
+      throw cannotRaise(without, stores[without]?.kind ?? '')
+    }
   }
   const quorum = new Quorum(nodes, terms, context.clock, context.randomness)
   const locks = new QuorumLockStore(process, quorum)
@@ -74,9 +77,14 @@ function openQuorum(stores: readonly Store[], terms: QuorumTerms, context: Store
     check: (budget) => nodeFindings(opened, budget),
     close: async () => {
       await locks.close()
-      await Promise.allSettled(opened.map((node) => node.close()))
+      await closeAll(opened)
     },
   }
+}
+
+/** Never rejects. */
+function closeAll(nodes: readonly OpenStore[]): Promise<unknown> {
+  return Promise.allSettled(nodes.map((node) => node.close()))
 }
 
 /** The nodes' openings carry the name of the whole: a forced release finds its holder by the owner, which begins with it. */

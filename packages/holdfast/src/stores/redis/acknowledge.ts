@@ -3,6 +3,7 @@ import { parseDuration, type Duration } from '../../duration.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { checkBoolean, checkOptions } from '../../options.ts'
 import { StoreFailure } from '../../store/failure.ts'
+import { infoLine, infoText } from './info.ts'
 import type { OwnConnection } from './own-connections.ts'
 import { failureOf } from './refusal.ts'
 
@@ -81,10 +82,10 @@ export class Acknowledgement {
     if (this.#looked.has(connection)) return
     const { of, disk } = this.terms
     const info = await readInfo(connection)
-    const version = lineOf(info, 'redis_version')
+    const version = infoLine(info, 'redis_version')
     if (disk && version !== null && !isAtLeast72(version)) throw tooOld(version)
-    if (disk && lineOf(info, 'aof_enabled') === '0') throw noAppendOnlyFile()
-    const connected = Number(lineOf(info, 'connected_slaves') ?? 0)
+    if (disk && infoLine(info, 'aof_enabled') === '0') throw noAppendOnlyFile()
+    const connected = Number(infoLine(info, 'connected_slaves') ?? 0)
     if (connected > of) throw tooMany(connected, of)
     this.#looked.add(connection)
   }
@@ -108,7 +109,7 @@ export class Acknowledgement {
   async #shortfall(connection: OwnConnection, local: boolean, acknowledged: number): Promise<StoreFailure> {
     const { replicas, of, within, disk } = this.terms
     const info = await readInfo(connection).catch(() => '')
-    const connected = Number(lineOf(info, 'connected_slaves') ?? 0)
+    const connected = Number(infoLine(info, 'connected_slaves') ?? 0)
     const seen =
       connected === 0 ? 'the server has no replica' : `${connected} of ${of} replicas are connected`
     const where = disk ? (local ? ' on disk' : ' on disk, and the primary had not,') : ''
@@ -201,12 +202,7 @@ function tooMany(connected: number, of: number): StoreFailure {
 }
 
 async function readInfo(connection: OwnConnection): Promise<string> {
-  const reply = await connection.send(['INFO'])
-  return typeof reply === 'string' || Buffer.isBuffer(reply) ? reply.toString() : ''
-}
-
-function lineOf(info: string, name: string): string | null {
-  return new RegExp(`^${name}:(\\S+)\\s*$`, 'm').exec(info)?.[1] ?? null
+  return infoText(await connection.send(['INFO']))
 }
 
 /** Whether a server of that version has `WAITAOF`. */

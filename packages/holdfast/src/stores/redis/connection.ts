@@ -2,6 +2,9 @@ import type { Clock, Timer } from '../../clock.ts'
 import { bounds } from '../../defaults.ts'
 import { StoreFailure } from '../../store/failure.ts'
 
+/** How long a connection that was lost is waited for before it is tried again, in milliseconds. */
+export const reconnectDelay = (times: number): number => Math.min(2_000, 50 * 2 ** Math.min(times, 6))
+
 /** The events of an EventEmitter, as much as we use. */
 export interface ClientEvents {
   on(event: string, listener: (...args: unknown[]) => void): unknown

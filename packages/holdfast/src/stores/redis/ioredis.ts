@@ -1,6 +1,6 @@
 import { isClosed, refuseKeyPrefix } from './client-checks.ts'
 import type { Clock } from '../../clock.ts'
-import { ConnectionWatch, Persistence, type ClientEvents } from './connection.ts'
+import { ConnectionWatch, Persistence, reconnectDelay, type ClientEvents } from './connection.ts'
 import { commandSender } from './ioredis-command.ts'
 import { OwnConnections, type OwnConnection } from './own-connections.ts'
 import type { RedisPort, Subscription } from './port.ts'
@@ -91,7 +91,7 @@ export class IoredisPort implements RedisPort {
       autoResubscribe: false,
       enableOfflineQueue: false,
       maxRetriesPerRequest: null,
-      retryStrategy: (times: number) => Math.min(2_000, 50 * 2 ** Math.min(times, 6)),
+      retryStrategy: reconnectDelay,
     }) as IoredisSubscriber
     subscriber.on('error', () => undefined)
     subscriber.on('connect', () => subscriber.stream?.unref?.())

@@ -1,5 +1,6 @@
 import type { Attempt } from '../../store/attempt.ts'
 import type { ServerIdentity } from '../../store/contract.ts'
+import { infoLine, infoText } from './info.ts'
 import type { RedisPort } from './port.ts'
 
 /**
@@ -11,16 +12,12 @@ import type { RedisPort } from './port.ts'
 export async function readIdentity(port: RedisPort, { until }: Attempt): Promise<ServerIdentity | null> {
   if (!port.ready) await port.whenReady(until)
   const reply = await port.send(['INFO']).catch(() => null)
-  return identityIn(typeof reply === 'string' || Buffer.isBuffer(reply) ? reply.toString() : '')
-}
-
-function lineOf(info: string, name: string): string | null {
-  return new RegExp(`^${name}:(\\S+)\\s*$`, 'm').exec(info)?.[1] ?? null
+  return identityIn(infoText(reply))
 }
 
 /** @param info the reply to INFO */
 export function identityIn(info: string): ServerIdentity | null {
-  const line = (name: string): string | null => lineOf(info, name)
+  const line = (name: string): string | null => infoLine(info, name)
   const server = line('run_id')
   if (server === null) return null
   const inCluster = line('redis_mode') === 'cluster' || line('cluster_enabled') === '1'

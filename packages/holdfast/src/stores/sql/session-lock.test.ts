@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
-import { InvalidArgumentError } from '../../errors.ts'
-import { SessionLock } from './session-lock.ts'
+import { InvalidArgumentError, LockLostError } from '../../errors.ts'
+import { StoreFailure } from '../../store/failure.ts'
+import { VirtualClock } from '../../testing/virtual-clock.ts'
+import { SessionLock, type LockSession } from './session-lock.ts'
 
-/** Goal: what is wrong is refused before a connection is taken, by its name. */
+/** Goal: what is wrong is refused before a connection is taken, by its name; a lock that was not held to the end is not passed over. */
 
 const noParts = new Proxy({} as ConstructorParameters<typeof SessionLock>[2], {
   get: () => {
@@ -21,4 +23,50 @@ test.each([
   const make = (): SessionLock => new SessionLock('report', options as never, noParts)
   expect(make).toThrow(InvalidArgumentError)
   expect(make).toThrow(expect.objectContaining({ option }))
+})
+
+function lockOver(giveBack: LockSession['giveBack']): SessionLock {
+  const session: LockSession = {
+    take: () => Promise.resolve(true),
+    giveBack,
+    check: () => Promise.resolve(),
+    onLost: () => undefined,
+    close: () => undefined,
+  }
+  return new SessionLock(
+    'report',
+    {},
+    {
+      clock: new VirtualClock(),
+      connect: () => Promise.resolve(session),
+      failureOf: (cause) =>
+        new StoreFailure('no', { kind: 'refused', outcome: 'not-done', final: true, reason: 'no', cause }),
+    },
+  )
+}
+
+test('a run whose lock turns out not to be held when it is given back is lost, with what the work returned', async () => {
+  const error: unknown = await lockOver(() => Promise.resolve(false))
+    .run(() => 'written')
+    .catch((caught: unknown) => caught)
+  expect(error).toBeInstanceOf(LockLostError)
+  expect(error).toMatchObject({ reason: 'missing', work: { value: 'written' } })
+})
+
+test('an error of the work is told rather than such a loss', async () => {
+  const run = lockOver(() => Promise.resolve(false)).run(() => Promise.reject(new Error('of the work')))
+  await expect(run).rejects.toThrow('of the work')
+})
+
+test.each([
+  ['was given back', () => Promise.resolve(true)],
+  ['ended with its connection, which failed', () => Promise.reject(new Error('gone'))],
+])('a run whose lock %s gives what the work returned', async (_how, giveBack) => {
+  expect(await lockOver(giveBack).run(() => 'written')).toBe('written')
+})
+
+test('what the work gives back itself is not lost', async () => {
+  let held = true
+  const lock = lockOver(() => Promise.resolve(held && !(held = false)))
+  expect(await lock.run(async (hold) => (await hold.release()).released)).toBe(true)
 })

@@ -104,7 +104,7 @@ export class SessionLock {
   /**
    * Runs `work` under the lock, and gives it back.
    *
-   * @throws what the work throws; LockLostError with what the work returned when the lock was lost before its end; what `acquire` throws
+   * @throws what the work throws; LockLostError with what the work returned when the lock was lost before it was given back; what `acquire` throws
    */
   async run<T>(
     work: (held: SessionHeld) => T | PromiseLike<T>,
@@ -115,10 +115,13 @@ export class SessionLock {
     let value: T
     try {
       value = await work(held)
-    } finally {
+    } catch (error) {
       await held.release()
+      throw error
     }
-    if (held.lost !== null) throw new LockLostError(this.name, held.lost, { value })
+    // Also one that was lost unseen, as behind a pooler that hands each statement to another connection.
+    const outcome = await held.release()
+    if (!outcome.released) throw new LockLostError(this.name, outcome.reason, { value })
     return value
   }
 

@@ -16,6 +16,7 @@ import type {
 import { readRecord, writeRecord } from '../../store/once/record-text.ts'
 import * as records from '../../store/once/record.ts'
 import type { TextRow } from './port.ts'
+import { notDone } from './task.ts'
 
 /** A look at one key from within a transaction of the caller's. */
 export interface OnceLook {
@@ -100,6 +101,8 @@ export class SqlTransactionalOnce implements OnceTransaction {
     try {
       for (;;) {
         const { now, row, turn } = await this.#transaction.look(key)
+        // Its caller has been told so, and may have ended the transaction: what is written now would be committed by itself.
+        if (attempt.abandoned) throw notDone('abandoned', 'the call was given up before it was done')
         const before = row === null || row.expires <= now ? null : readRecord(row.value, row.expires)
         const { result, record } = decide(before, now, turn)
         const next = record === null ? null : { value: writeRecord(record), expires: record.expires }

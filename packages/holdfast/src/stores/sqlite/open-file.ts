@@ -9,25 +9,25 @@ import type { SqliteDatabase } from './database.ts'
 export class OpenFile {
   /** `null` for a database without a file, and where its file cannot be looked at. */
   readonly #path: string | null
-  readonly #inode: bigint | null
+  readonly #identity: string | null
 
   /** To be made soon after the connection: what happened before is not seen. */
   constructor(database: SqliteDatabase) {
     this.#path = pathOf(database)
-    this.#inode = this.#path === null ? null : inodeOf(this.#path)
+    this.#identity = this.#path === null ? null : lookAt(this.#path)
   }
 
   /** Whether another connection has the same file open. Of databases without a file each is one of its own. */
   isOf(database: SqliteDatabase): boolean {
     const path = pathOf(database)
-    return path !== null && this.#inode !== null && inodeOf(path) === this.#inode
+    return path !== null && this.#identity !== null && lookAt(path) === this.#identity
   }
 
   /** Whether another file, or none, is where this one was opened. */
   isGone(): boolean {
-    if (this.#path === null || this.#inode === null) return false
+    if (this.#path === null || this.#identity === null) return false
     try {
-      return inodeOf(this.#path) !== this.#inode
+      return identityOf(this.#path) !== this.#identity
     } catch {
       // It cannot be looked at (any more): that tells nothing.
       return false
@@ -45,7 +45,17 @@ function pathOf(database: SqliteDatabase): string | null {
   }
 }
 
-/** `null` when there is no such file. */
-function inodeOf(path: string): bigint | null {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null
+/** Tells a file from all others of this machine; `null` when there is none. Numbers of files repeat on other devices. */
+function identityOf(path: string): string | null {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stat === undefined ? null : `${stat.dev}:${stat.ino}`
+}
+
+/** As {@link identityOf}; `null` also where the file cannot be looked at. */
+function lookAt(path: string): string | null {
+  try {
+    return identityOf(path)
+  } catch {
+    return null
+  }
 }

@@ -59,9 +59,6 @@ export function addressOf(text: string): NodeAddress {
   return { host: text.slice(0, colon), port: Number(text.slice(colon + 1)) }
 }
 
-/** How long a connection that was lost is waited for before it is tried again, in milliseconds. */
-export const reconnectDelay = (times: number): number => Math.min(2_000, 50 * 2 ** Math.min(times, 6))
-
 /** An address as a table or a function of the user's says it is reached; as it is where they say nothing. */
 export function mapped(map: unknown, address: NodeAddress): NodeAddress {
   const found: unknown =

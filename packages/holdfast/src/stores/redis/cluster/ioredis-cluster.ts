@@ -1,10 +1,9 @@
 import { isClosed, refuseKeyPrefix } from '../client-checks.ts'
 import type { Clock } from '../../../clock.ts'
-import { ConnectionWatch, type ClientEvents } from '../connection.ts'
+import { ConnectionWatch, reconnectDelay, type ClientEvents } from '../connection.ts'
 import { IoredisPort, type IoredisLike } from '../ioredis.ts'
 import {
   mapped,
-  reconnectDelay,
   textOf,
   type ClusterClient,
   type NodeAddress,
@@ -79,21 +78,8 @@ export class IoredisClusterClient implements ClusterClient {
   }
 
   connect(address: NodeAddress): NodeConnection {
-    const nodes = this.#nodes()
-    const template =
-      nodes.find(({ options }) => textOf(options as NodeAddress) === textOf(address)) ?? nodes[0]
-    if (template === undefined) throw new Error('a cluster client that is ready knows a node')
-    const connection = template.duplicate({
-      ...address,
-      lazyConnect: true,
-      readOnly: false,
-      retryStrategy: reconnectDelay,
-      // What is in flight when the connection drops is rejected, and not sent again: its slot may lie elsewhere by then.
-      maxRetriesPerRequest: 0,
-    }) as IoredisLike & { readonly stream?: { unref?(): unknown } | null }
-    connection.on('error', () => undefined)
-    connection.on('connect', () => connection.stream?.unref?.())
-    connection.connect().catch(() => undefined)
+    // What is in flight when the connection drops is rejected, and not sent again: its slot may lie elsewhere by then.
+    const connection = this.#open(address, { retryStrategy: reconnectDelay, maxRetriesPerRequest: 0 })
     const port = new IoredisPort(connection, this.#clock)
     return {
       port,

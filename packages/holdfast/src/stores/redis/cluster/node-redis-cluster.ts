@@ -1,10 +1,9 @@
 import { isNotOpen, refuseKeyPrefix } from '../client-checks.ts'
 import type { Clock } from '../../../clock.ts'
-import { ConnectionWatch, type ClientEvents } from '../connection.ts'
+import { ConnectionWatch, reconnectDelay, type ClientEvents } from '../connection.ts'
 import { NodeRedisPort, type NodeRedisLike } from '../node-redis.ts'
 import {
   mapped,
-  reconnectDelay,
   type ClusterClient,
   type NodeAddress,
   type NodeConnection,

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
-import { LockBench } from '../testing/lock-bench.ts'
+import { LockBench } from './testing/lock-bench.ts'
 import { AbortHooks } from './abort-hooks.ts'
 
 test('a signal has one listener, however many wait for it, and none when they are gone', () => {
