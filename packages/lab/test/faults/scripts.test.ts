@@ -152,7 +152,7 @@ describe('an ACL', () => {
   // Whoever waits would make a key that stays for ever.
   test('6: that forbids PEXPIRE: whoever waits leaves no key without an expiry, and gets the lock by asking', async () => {
     const hf = await holdfastAs('no-pexpire', '~*', '&*', '+@all', '-pexpire')
-    const holder = (await connectClient('ioredis', server.url)) as ConnectedClient
+    const holder = await connectClient('ioredis', server.url)
     const other = createHoldfast({ store: redisStore(holder.client), prefix: 'acl:v1' })
     try {
       const held = await other.lock('a').acquire()

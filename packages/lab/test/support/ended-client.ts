@@ -1,5 +1,4 @@
-import { createHoldfast } from 'holdfast'
-import type { Store } from 'holdfast/testing'
+import { createHoldfast, type Store } from 'holdfast'
 import { expect } from 'vitest'
 import { waitFor } from '../../src/index.ts'
 
