@@ -462,9 +462,9 @@ export const lockMutants = {
   },
   'undeclared-key': {
     file: 'packages/holdfast/src/stores/redis/lua/shared/queue.lua',
-    text: "  redis.call('PEXPIRE', queue, QUEUE_TTL_MS)\n",
+    text: '    leaveQueue(queue, process)\n  end\nend\n',
     replacement:
-      "  redis.call('PEXPIRE', queue, QUEUE_TTL_MS)\n  redis.call('SET', 'queues:last', queue, 'PX', 1000)\n",
+      "    leaveQueue(queue, process)\n  end\n  redis.call('SET', 'queues:last', queue, 'PX', 1000)\nend\n",
     caughtBy: {
       file: 'packages/lab/test/scripts/keys.test.ts',
       test: 'every script does its work with no more than the keys of one lock and the last fence',
@@ -594,11 +594,29 @@ export const lockMutants = {
   },
   'queue-without-expiry': {
     file: 'packages/holdfast/src/stores/redis/lua/shared/queue.lua',
-    text: "  redis.call('PEXPIRE', queue, QUEUE_TTL_MS)\n",
-    replacement: '',
+    text: "  if errorOf(redis.pcall('PEXPIRE', queue, QUEUE_TTL_MS)) then\n",
+    replacement: '  if false then\n',
     caughtBy: {
       file: 'packages/lab/test/acquiring/no-expiry.test.ts',
       test: 'ioredis > A6: no key without an expiry, over a storm of resets before and after commands',
+    },
+  },
+  'queue-for-ever-where-an-acl-forbids-expiries': {
+    file: 'packages/holdfast/src/stores/redis/lua/shared/queue.lua',
+    text: "  if errorOf(redis.pcall('PEXPIRE', queue, QUEUE_TTL_MS)) then\n",
+    replacement: "  if redis.pcall('PEXPIRE', queue, QUEUE_TTL_MS) == nil then\n",
+    caughtBy: {
+      file: 'packages/lab/test/faults/scripts.test.ts',
+      test: 'an ACL > 6: that forbids PEXPIRE: whoever waits leaves no key without an expiry, and gets the lock by asking',
+    },
+  },
+  'failure-of-another-copy-is-a-fault': {
+    file: 'packages/holdfast/src/store/failure.ts',
+    text: "typeof value === 'object' && value !== null && BRAND in value",
+    replacement: 'Function.prototype[Symbol.hasInstance].call(this, value)',
+    caughtBy: {
+      file: 'packages/holdfast/src/store/failure.test.ts',
+      test: 'A2: a lost answer of a store of the other copy is asked for again, as one of the own',
     },
   },
   'stays-in-the-queue': {

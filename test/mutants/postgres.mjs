@@ -119,6 +119,15 @@ export const postgresMutants = {
       test: 'two transactions at one key > work that broke its transaction and returns all the same is not believed',
     },
   },
+  'listens-to-strangers': {
+    file: 'packages/holdfast/src/stores/postgres/wake-channel.ts',
+    text: "Array.isArray(words) && words.every((word) => typeof word === 'string')",
+    replacement: 'words !== undefined',
+    caughtBy: {
+      file: 'packages/lab/test/postgres/store.test.ts',
+      test: 'waking over pg > what strangers say on its channel is not listened to',
+    },
+  },
   'session-lock-does-not-hear-its-connection': {
     file: 'packages/holdfast/src/stores/sql/session-held.ts',
     text: "session.onLost(() => this.#lose('missing'))",

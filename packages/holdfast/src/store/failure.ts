@@ -8,7 +8,12 @@ import {
 } from '../errors.ts'
 import type { Shortfall } from './shortfall.ts'
 
-/** How one try failed. Stores throw it; the operation above turns it into a public error. */
+const BRAND = Symbol.for('holdfast.store-failure')
+
+/**
+ * How one try failed. Stores throw it; the operation above turns it into a public error. `instanceof` works by brand: the store may
+ * come from the CommonJS copy of the library, and the operation from the ES module copy.
+ */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure'
   /** `refused`: the store said no and did nothing. `unreachable`: no answer, or none that tells. */
@@ -50,6 +55,11 @@ export class StoreFailure extends Error {
     this.exhausted = parts.exhausted ?? false
     this.nodes = parts.nodes ?? null
     this.shortfall = parts.shortfall ?? null
+    Object.defineProperty(this, BRAND, { value: true })
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && BRAND in value
   }
 }
 

@@ -149,6 +149,26 @@ describe('an ACL', () => {
     await hf.close()
   })
 
+  // Whoever waits would make a key that stays for ever.
+  test('6: that forbids PEXPIRE: whoever waits leaves no key without an expiry, and gets the lock by asking', async () => {
+    const hf = await holdfastAs('no-pexpire', '~*', '&*', '+@all', '-pexpire')
+    const holder = await connectClient('ioredis', server.url)
+    const other = createHoldfast({ store: redisStore(holder.client), prefix: 'acl:v1' })
+    try {
+      const held = await other.lock('a').acquire()
+      const waiting = hf.lock('a', { wait: '20s' }).acquire()
+      await expect(hf.lock('a', { wait: 50 }).acquire()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' })
+      for (const key of (await server.command('KEYS', 'acl:v1:*')) as string[])
+        expect(await server.command('PTTL', key), key).toBeGreaterThan(0)
+      await held.release()
+      await (await waiting).release()
+    } finally {
+      await other.close()
+      holder.close()
+      await hf.close()
+    }
+  })
+
   test('that grants just what the error asks for is enough for everything', async () => {
     const rules = [
       '+@scripting',

@@ -1,8 +1,9 @@
 import { createHoldfast } from 'holdfast'
 import { postgresStore } from 'holdfast/postgres'
-import { Pool } from 'pg'
+import { Client, Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sleep, startPostgres, waitFor, type PostgresServer } from '../../src/index.ts'
+import { expectEndedClientIsTold } from '../support/ended-client.ts'
 import { startCuttingProxy, type CuttingProxy } from './cutting-proxy.ts'
 import { RawLocks } from './raw-locks.ts'
 import { clientKinds, connectStore, type ClientKind } from './support.ts'
@@ -255,6 +256,19 @@ describe('a database that refuses', () => {
     })
     await locks.close()
     expect(() => postgresStore(pool)).toThrow('was ended')
+  })
+
+  test.each(clientKinds)('A8: a client that its owner ends rejects who waits: %s', async (kind) => {
+    const { store, close } = connectStore(kind, server.url)
+    await expectEndedClientIsTold({ store, holder: postgresStore(back) }, close)
+  })
+
+  test('A8: a Client of pg that is for the store alone', async () => {
+    const client = new Client({ connectionString: server.url })
+    await client.connect()
+    await expectEndedClientIsTold({ store: postgresStore(client), holder: postgresStore(back) }, () =>
+      client.end(),
+    )
   })
 
   test('no right: refused for good, and the rights that are needed', async () => {

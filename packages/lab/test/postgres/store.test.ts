@@ -137,6 +137,30 @@ describe.each(clientKinds)('waking over %s', (kind) => {
     await waiter.close()
     await Promise.all([one.close(), two.close()])
   })
+
+  // Whoever is connected may NOTIFY. What a listener throws there ends the process, or its connection.
+  test('what strangers say on its channel is not listened to', async () => {
+    const { store, close } = connectStore(kind, server.url)
+    const hf = createHoldfast({ store })
+    const thrown: unknown[] = []
+    const hear = (error: unknown): void => void thrown.push(error)
+    process.on('uncaughtExceptionMonitor', hear)
+    const held = await hf.lock(`noise over ${kind}`).acquire()
+    const listening = async () =>
+      (await back.query<{ query: string }>(`SELECT query FROM pg_stat_activity WHERE query ILIKE 'listen%'`))
+        .rows[0]?.query
+    await waitFor(async () => (await listening()) !== undefined, { what: 'the holder to listen' })
+    const channel = /"(.*)"/.exec((await listening()) ?? '')?.[1]
+    for (const payload of ['noise', '1', 'null', '{}', '[]', '[1,2]', '["a",2]', '"x"'])
+      await back.query('SELECT pg_notify($1, $2)', [channel, payload])
+    // Told on the same channel, after all of them.
+    await hf.forceRelease(`noise over ${kind}`)
+    await waitFor(() => held.lost === 'forced', { what: 'the holder to be told', within: 2_000 })
+    process.off('uncaughtExceptionMonitor', hear)
+    expect(thrown).toEqual([])
+    await hf.close()
+    await close()
+  })
 })
 
 test('D15: nothing of the store keeps its listening connection once it is closed', async () => {

@@ -18,8 +18,8 @@ import {
  * hold takes one connection of the pool for as long as it lasts: give a pool that has enough of them. Not through a proxy that shares
  * connections.
  *
- * The servers take names that differ in case only for one; a name of more than 64 bytes is replaced by a hash of it. A wait shorter
- * than a second is rounded to whole seconds by MySQL.
+ * The servers take names that differ in case only for one; a name of more than 64 bytes, or with a NUL, is replaced by a
+ * hash of it. A wait shorter than a second is rounded to whole seconds by MySQL.
  *
  * Costs: one statement for the lock, one for its release, and one for each `check`.
  *
@@ -52,9 +52,9 @@ export function mysqlSessionLock(
 
 const MAX_NAME_BYTES = 64
 
-/** In hexadecimal digits, since the servers do not tell cases apart. */
+/** In hexadecimal digits, since the servers do not tell cases apart. To them a name ends where a NUL stands. */
 function lockName(name: string): string {
-  if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return literal(name)
+  if (Buffer.byteLength(name) <= MAX_NAME_BYTES && !name.includes('\0')) return literal(name)
   return `'holdfast:${createHash('sha256').update(name, 'utf8').digest('hex').slice(0, 50)}'`
 }
 

@@ -128,13 +128,16 @@ const ignore = (): void => undefined
 
 /** Sessions of a pool. */
 export class PoolSessions implements MysqlSessions {
+  readonly #given: object
   readonly #pool: { getConnection(): Promise<unknown> }
 
-  constructor(pool: unknown) {
+  constructor(pool: object) {
+    this.#given = pool
     this.#pool = promised(pool)
   }
 
   async take(): Promise<MysqlSession> {
+    checkMysqlClient(this.#given)
     return new MysqlSession(await this.#pool.getConnection())
   }
 
@@ -148,13 +151,15 @@ export class PoolSessions implements MysqlSessions {
 
 /** The session of one connection, which is for the store alone: its transactions go one after another. */
 export class SingleSession implements MysqlSessions {
+  readonly #given: object
   readonly #session: MysqlSession
   readonly #stopListening: () => void
   readonly #line: (() => void)[] = []
   #taken = false
   #broken = false
 
-  constructor(connection: unknown) {
+  constructor(connection: object) {
+    this.#given = connection
     this.#session = new MysqlSession(connection)
     this.#stopListening = this.#session.onGone(ignore)
   }
@@ -162,23 +167,34 @@ export class SingleSession implements MysqlSessions {
   async take(): Promise<MysqlSession> {
     if (this.#taken) await new Promise<void>((resolve) => this.#line.push(resolve))
     this.#taken = true
-    if (this.#broken) throw ended()
+    try {
+      if (this.#broken) throw ended()
+      checkMysqlClient(this.#given)
+    } catch (error) {
+      // The next in line has to be told, too.
+      this.#free()
+      throw error
+    }
     return this.#session
   }
 
   giveBack(session: MysqlSession, broken: boolean): void {
     // A connection whose transaction may be open must not get the next one, and it is not ours to make another.
     if (broken) {
-      this.#broken = true
+      this.#broken = !wasEnded(this.#given)
       session.destroy()
     }
-    const next = this.#line.shift()
-    if (next === undefined) this.#taken = false
-    else next()
+    this.#free()
   }
 
   detach(): void {
     this.#stopListening()
+  }
+
+  #free(): void {
+    const next = this.#line.shift()
+    if (next === undefined) this.#taken = false
+    else next()
   }
 }
 
@@ -203,16 +219,20 @@ export function isMysqlConnection(client: object): client is MysqlConnectionLike
 
 /** @throws InvalidArgumentError when it was ended, or tells that a plain name means something else */
 export function checkMysqlClient(client: object): void {
+  if (!wasEnded(client)) return
+  throw new InvalidArgumentError('client', 'a client of mysql2', {
+    problem: 'was ended',
+    remedy: 'Give one that is in use, and end it after hf.close().',
+  })
+}
+
+function wasEnded(client: object): boolean {
   const { pool, connection } = client as Record<'pool' | 'connection', unknown>
   const { _closed, _closing } = Object(pool ?? connection ?? client) as Record<
     '_closed' | '_closing',
     unknown
   >
-  if (_closed !== true && _closing !== true) return
-  throw new InvalidArgumentError('client', 'a client of mysql2', {
-    problem: 'was ended',
-    remedy: 'Give one that is in use, and end it after hf.close().',
-  })
+  return _closed === true || _closing === true
 }
 
 /** The flavour with callbacks has the other one beside it. */

@@ -24,6 +24,15 @@ export function checkPgPool(pool: PgPoolLike): void {
   })
 }
 
+/** @throws InvalidArgumentError when this connection was ended by its owner */
+function checkPgClient(client: PgClientLike): void {
+  if ((client as { _ending?: unknown })._ending !== true) return
+  throw new InvalidArgumentError('client', 'a client of pg', {
+    problem: 'was ended',
+    remedy: 'Give one that is in use, and end it after hf.close().',
+  })
+}
+
 const ignore = (): void => undefined
 
 /** The port over a pool of pg. */
@@ -95,9 +104,12 @@ export class PgClientPort implements PostgresClientPort {
     this.#last = new Promise((resolve) => (free = resolve))
     await before
     const transaction = new PgTransaction(this.#client, free)
-    if (giveUp.given) {
+    try {
+      if (giveUp.given) throw new Error('given up')
+      checkPgClient(this.#client)
+    } catch (error) {
       transaction.end(false)
-      throw new Error('given up')
+      throw error
     }
     await transaction.begin(statements)
     if (giveUp.given) await transaction.rollback()
@@ -106,6 +118,7 @@ export class PgClientPort implements PostgresClientPort {
 
   async query(statements: string): Promise<string> {
     await this.#last
+    checkPgClient(this.#client)
     return textOf(await this.#client.query(statements))
   }
 

@@ -1,3 +1,4 @@
+import { InvalidArgumentError } from '../../errors.ts'
 import { firstColumn } from './first-column.ts'
 import { ConnectionGone, type ClientTransaction, type PostgresClientPort, type Subscription } from './port.ts'
 
@@ -65,13 +66,17 @@ export class PostgresJsPort implements PostgresClientPort {
       }
       this.#sql.begin('isolation level read committed', work).then(
         () => transaction.ended(null),
-        (error: unknown) => reject(transaction.ended(error) as Error),
+        (error: unknown) => reject(transaction.ended(told(error)) as Error),
       )
     })
   }
 
   async query(statements: string): Promise<string> {
-    return textOf(await this.#sql.unsafe(statements))
+    try {
+      return textOf(await this.#sql.unsafe(statements))
+    } catch (error) {
+      throw told(error)
+    }
   }
 
   subscribe(channel: string, onMessage: (payload: string) => void, onGap: () => void): Subscription {
@@ -87,6 +92,15 @@ export class PostgresJsPort implements PostgresClientPort {
   detach(): void {
     // Nothing of ours is on it.
   }
+}
+
+/** What the client says when its owner has ended it, before anything is sent. */
+function told(error: unknown): unknown {
+  if ((error as { code?: unknown }).code !== 'CONNECTION_ENDED') return error
+  return new InvalidArgumentError('client', 'sql of postgres.js', {
+    problem: 'was ended',
+    remedy: 'Give one that is in use, and end it after hf.close().',
+  })
 }
 
 /** Undoes a transaction from within. */

@@ -8,9 +8,20 @@ export function postgresWakeChannel(client: PostgresClientPort, clock: Clock, ch
     subscribe: (onMessage, onGap) => client.subscribe(channel, onMessage, onGap),
     hear: (payload, listener) => {
       if (payload === '') return listener.gap()
-      const [key = '', owner] = JSON.parse(payload) as string[]
+      const [key, owner] = wordsOf(payload)
+      if (key === undefined) return
       if (owner === undefined) listener.wake(key)
       else listener.forced(key, owner)
     },
   })
+}
+
+/** Whoever may connect to the database may say anything on any channel: what is not of our making says nothing. */
+function wordsOf(payload: string): readonly string[] {
+  try {
+    const words: unknown = JSON.parse(payload)
+    return Array.isArray(words) && words.every((word) => typeof word === 'string') ? words : []
+  } catch {
+    return []
+  }
 }

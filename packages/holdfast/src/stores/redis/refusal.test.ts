@@ -66,6 +66,12 @@ describe('D13: what a server refuses', () => {
     }
   })
 
+  test('WRONGPASS: says what is wrong, and nothing about what was in flight before the login', () => {
+    const refusal = refusalOf('WRONGPASS invalid username-password pair or user is disabled.')
+    expect(refusal).toMatchObject({ kind: 'refused', outcome: 'unknown', reason: 'WRONGPASS', final: true })
+    expect(refusal.remedy).toContain('user name and a password')
+  })
+
   test('what it says in words of its own is not taken for a code', () => {
     for (const said of [
       'ERR syntax error',

@@ -6,7 +6,11 @@ interface Refusal {
   /** Whether asking again within the budget is of no use. */
   readonly final: boolean
   readonly remedy: string
+  /** Whether it says nothing about what was in flight. */
+  readonly unsure?: true
 }
+
+const LOGIN = 'The client did not log in. Give it a user name and a password.'
 
 const IN_CLUSTER =
   'The server is a node of a cluster. Give redisStore a cluster client (Cluster of ioredis, createCluster of node-redis).'
@@ -40,7 +44,9 @@ const REFUSALS: Record<string, Refusal> = {
     remedy:
       "The user's ACL forbids it. Needed: +@scripting +@read +@write +time +publish +subscribe (with reopenDelay also +info, in a cluster what hf.check() prints), ~PREFIX:* and &PREFIX:* for the prefix in use.",
   },
-  NOAUTH: { final: true, remedy: 'The client did not log in. Give it a user name and a password.' },
+  NOAUTH: { final: true, remedy: LOGIN },
+  // The answer to a login on a new connection. ioredis gives it to what was sent over the one before, too.
+  WRONGPASS: { final: true, remedy: LOGIN, unsure: true },
   WRONGTYPE: {
     final: true,
     remedy: 'Something else lies under the key (see TYPE). Choose another name or prefix, or remove it.',
@@ -75,7 +81,7 @@ export function refusalOf(message: string, cause?: unknown): StoreFailure {
   const oneLine = message.split('\n', 1)[0] ?? message
   return new StoreFailure(`the server said "${oneLine}"`, {
     kind: 'refused',
-    outcome: refusal === undefined ? 'unknown' : 'not-done',
+    outcome: refusal === undefined || refusal.unsure === true ? 'unknown' : 'not-done',
     final: refusal?.final ?? true,
     reason: reason ?? 'ERR',
     remedy: refusal?.remedy ?? '',
@@ -86,6 +92,16 @@ export function refusalOf(message: string, cause?: unknown): StoreFailure {
 /** The same failure of a call that may have been sent twice: an earlier copy may have been done. */
 export function asUnknown({ message, kind, final, reason, remedy, cause }: StoreFailure): StoreFailure {
   return new StoreFailure(message, { kind, outcome: 'unknown', final, reason, remedy, cause })
+}
+
+/** What ioredis says, and what a server says that speaks RESP2, where the connection is for messages. Nothing was done. */
+const IS_SUBSCRIBED = /\bin subscriber mode\b|\bUNSUBSCRIBE\b.* allowed in this context/
+
+function isSubscribed(client: string): InvalidArgumentError {
+  return new InvalidArgumentError('client', `a client of ${client}`, {
+    problem: 'is subscribed to channels, and takes no other commands meanwhile',
+    remedy: 'Give redisStore a client of its own, as client.duplicate().',
+  })
 }
 
 /**
@@ -123,6 +139,7 @@ export function failureOf(error: unknown, client: string): StoreFailure {
     return new StoreFailure(error.message, parts)
   }
   const message = error instanceof Error ? error.message : String(error)
+  if (IS_SUBSCRIBED.test(message)) return failureOf(isSubscribed(client), client)
   // None of our commands has a subcommand: this is about one that the client sends by itself.
   if (message.includes('unknown subcommand')) return mixedUp(client)
   // A server's error begins with a code in capitals; a client's own does not.

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../clock.ts'
+import { defaults } from '../../defaults.ts'
 import { LockLostError, type LossReason } from '../../errors.ts'
 import type { LockSession } from './session-lock.ts'
 
@@ -39,7 +40,10 @@ export class SessionHeld implements AsyncDisposable {
     if (this.#released !== null) throw new LockLostError(this.name, 'released')
   }
 
-  /** Gives the lock and its connection back; one round trip. Never rejects: a connection that fails is ended, and the lock with it. */
+  /**
+   * Gives the lock and its connection back; one round trip. Never rejects: a connection that fails, or does not answer within a second, is
+   * ended, and the lock with it.
+   */
   release(): Promise<SessionReleaseOutcome> {
     this.#released ??= this.#release()
     return this.#released
@@ -53,7 +57,9 @@ export class SessionHeld implements AsyncDisposable {
   async #release(): Promise<SessionReleaseOutcome> {
     this.#timer?.cancel()
     if (this.#lost !== null) return { released: false, reason: this.#lost }
-    const held = await this.#answered(this.#session.giveBack(this.name))
+    // Checks may be minutes apart, and nobody waits as long for a release.
+    const patience = Math.min(this.#check, defaults.budget)
+    const held = await this.#answered(this.#session.giveBack(this.name), patience)
     this.#session.close(held !== true)
     return held === false
       ? { released: false, reason: 'missing' }
@@ -63,7 +69,7 @@ export class SessionHeld implements AsyncDisposable {
   /** Asks from time to time whether the connection is alive. What is not answered by the next time is lost. */
   #watch(): void {
     this.#timer = this.#clock.setTimer(() => {
-      void this.#answered(this.#session.check()).then((answer) => {
+      void this.#answered(this.#session.check(), this.#check).then((answer) => {
         if (this.#lost !== null || this.#released !== null) return
         if (answer === null) this.#lose('unreachable')
         else this.#watch()
@@ -71,10 +77,10 @@ export class SessionHeld implements AsyncDisposable {
     }, this.#check)
   }
 
-  /** `null` when there was no answer for as long as between two checks, or an error. */
-  #answered<T>(promise: Promise<T>): Promise<T | null> {
+  /** `null` when there was no answer within so many milliseconds, or an error. */
+  #answered<T>(promise: Promise<T>, ms: number): Promise<T | null> {
     return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(() => resolve(null), this.#check)
+      const timer = this.#clock.setTimer(() => resolve(null), ms)
       const settle = (answer: T | null): void => {
         timer.cancel()
         resolve(answer)

@@ -4,7 +4,7 @@ import { StoreFailure } from '../../store/failure.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { SessionLock, type LockSession } from './session-lock.ts'
 
-/** Goal: what is wrong is refused before a connection is taken, by its name; a lock that was not held to the end is not passed over. */
+/** Goal: what is wrong is refused before a connection is taken, by its name; a lock that was not held to the end is not passed over; and nobody waits for ever. */
 
 const noParts = new Proxy({} as ConstructorParameters<typeof SessionLock>[2], {
   get: () => {
@@ -69,4 +69,35 @@ test('what the work gives back itself is not lost', async () => {
   let held = true
   const lock = lockOver(() => Promise.resolve(held && !(held = false)))
   expect(await lock.run(async (hold) => (await hold.release()).released)).toBe(true)
+})
+
+// Both would be one name to the database, since half of a character is none in UTF-8.
+test.each(['', 'a\ud800', 5])('%j is no name', (name) => {
+  expect(() => new SessionLock(name as string, {}, noParts)).toThrow(
+    expect.objectContaining({ option: 'name' }),
+  )
+})
+
+test('INV-H1: a release that nobody answers ends the connection after a second, however far apart checks are', async () => {
+  const clock = new VirtualClock()
+  const closed: boolean[] = []
+  const silent = new Promise<never>(() => undefined)
+  const session: LockSession = {
+    take: () => Promise.resolve(true),
+    giveBack: () => silent,
+    check: () => silent,
+    onLost: () => undefined,
+    close: (broken) => closed.push(broken),
+  }
+  const lock = new SessionLock(
+    'report',
+    { check: '10m' },
+    { clock, connect: () => Promise.resolve(session), failureOf: (error) => error as never },
+  )
+  const held = await lock.acquire()
+  const releasing = held.release()
+  await clock.advance(1_000)
+  expect(closed).toEqual([true])
+  expect(await releasing).toEqual({ released: true, confirmed: false })
+  expect(clock.pendingTimers).toBe(0)
 })

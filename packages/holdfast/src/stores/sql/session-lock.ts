@@ -61,10 +61,10 @@ export class SessionLock {
   readonly #check: number
 
   constructor(name: string, options: SessionLockOptions, parts: SessionLockParts) {
-    if (typeof name !== 'string' || name === '')
+    if (typeof name !== 'string' || name === '' || !name.isWellFormed())
       throw new InvalidArgumentError('name', name, {
         problem: 'is not a name',
-        remedy: "Give a name that says what is protected, as 'report:nightly'.",
+        remedy: "Give well-formed text that says what is protected, as 'report:nightly'.",
       })
     checkOptions(options, ['wait', 'check'], 'session lock')
     this.name = name

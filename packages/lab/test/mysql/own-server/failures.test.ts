@@ -11,7 +11,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { sleep, startMysql, waitFor, type MysqlServer } from '../../../src/index.ts'
 import { startCuttingProxy, type CuttingProxy } from '../../postgres/cutting-proxy.ts'
 import { RawLocks } from '../../postgres/raw-locks.ts'
-import { connectStore, type ClientKind } from '../support.ts'
+import { expectEndedClientIsTold } from '../../support/ended-client.ts'
+import { clientKinds, connectStore, type ClientKind } from '../support.ts'
 
 /**
  * Goal: each way in which the database fails is told as what it is: done, refused, or unknown. Method: a proxy that cuts the connection at
@@ -151,10 +152,17 @@ describe('a connection that is lost', () => {
     void proxy.cutAt(commits, 'silence')
     const silent = locks.acquire('b', locks.owner(), { attempt: locks.attempt(300) })
     expect(await failureOf(silent)).toMatchObject({ outcome: 'unknown' })
-    expect(await failureOf(locks.acquire('c', locks.owner()))).toMatchObject({
-      final: true,
-      outcome: 'not-done',
-    })
+    for (const name of ['c', 'd', 'e'])
+      expect(await failureOf(locks.acquire(name, locks.owner()))).toMatchObject({
+        final: true,
+        outcome: 'not-done',
+        remedy: expect.stringContaining('Give the store a pool') as string,
+      })
+  })
+
+  test.each(clientKinds)('A8: a client that its owner ends rejects who waits: %s', async (kind) => {
+    const { store, close } = await connectStore(kind, server.url)
+    await expectEndedClientIsTold({ store, holder: mysqlStore(back) }, close)
   })
 })
 

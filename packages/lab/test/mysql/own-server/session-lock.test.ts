@@ -52,6 +52,14 @@ test('names of any length exclude, and only each other', async () => {
   await held.release()
 })
 
+test('names with a NUL exclude only each other', async () => {
+  const names = [`${name}\0a`, `${name}\0b`, name]
+  const helds = await Promise.all(names.map((each) => mysqlSessionLock(one, each).tryAcquire()))
+  expect(helds).not.toContain(null)
+  expect(await mysqlSessionLock(two, `${name}\0a`).tryAcquire()).toBeNull()
+  for (const held of helds) await held?.release()
+})
+
 test('a waiter gets it when it is given back; one that waited too long is told; an aborted one leaves', async () => {
   const held = await mysqlSessionLock(one, name).acquire()
   const waiting = mysqlSessionLock(two, name).acquire({ wait: '10s' })

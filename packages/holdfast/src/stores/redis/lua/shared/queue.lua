@@ -21,6 +21,10 @@ local function readBeat(queue, process)
   return math.floor(number / 2), number % 2
 end
 
+local function leaveQueue(queue, process)
+  redis.call('ZREM', queue, process, 'beat:' .. process)
+end
+
 -- Stands in the queue: a new entry behind the last, or a sign of life for the old one when it is due.
 local function joinQueue(queue, process)
   local beat, woken = readBeat(queue, process)
@@ -37,11 +41,10 @@ local function joinQueue(queue, process)
     redis.call('ZADD', queue, digits(place), process)
   end
   writeBeat(queue, process, now, 0)
-  redis.call('PEXPIRE', queue, QUEUE_TTL_MS)
-end
-
-local function leaveQueue(queue, process)
-  redis.call('ZREM', queue, process, 'beat:' .. process)
+  -- Better no place in the queue than a queue for ever, where an ACL forbids this.
+  if errorOf(redis.pcall('PEXPIRE', queue, QUEUE_TTL_MS)) then
+    leaveQueue(queue, process)
+  end
 end
 
 -- How many stand in the queue and gave a sign of life lately; none where the key holds something else. Reads only.
