@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { InvalidArgumentError } from './errors.ts'
-import { checkPrefix, encodePart, lockAddress } from './name.ts'
+import { checkPrefix, encodePart, lockAddress, lockAddresses } from './name.ts'
 
 /**
  * Goal: every name has a key of its own, that nobody can use to reach another's.
@@ -216,6 +216,27 @@ describe('addresses', () => {
     ]
     expect(new Set(keys).size).toBe(keys.length)
   })
+
+  test.each([
+    'p:fence',
+    'p:epoch',
+    'old:fence',
+    'p:{a}:queue',
+    'p:{x}:exact:queue',
+    'p:{l|s}:limit',
+    'old:{i|s|k}:once',
+  ])('an exact key is none of our own that is no lock: %s', (key) => {
+    const refusal = thrownBy(() => lockAddresses(['old', 'p'], 'a', key)) as InvalidArgumentError
+    expect(refusal).toBeInstanceOf(InvalidArgumentError)
+    expect(refusal.option).toBe('key')
+  })
+
+  test.each(['p:{a}:lock', 'p:a', 'p', 'fence', 'p:fences', 'q:{a}:queue'])(
+    'but another may be one: %s',
+    (key) => {
+      expect(lockAddresses(['old', 'p'], 'a', key)).toMatchObject([{ prefix: 'p', key }])
+    },
+  )
 
   test('an exact key is taken as it is, its queue lies under the prefix', () => {
     expect(lockAddress('holdfast:v1', 'orders', 'locks/orders 1')).toMatchObject({

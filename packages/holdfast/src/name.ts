@@ -116,16 +116,34 @@ export interface LockAddress {
   readonly fenceKey: string
 }
 
-/** The addresses of a lock, one under each prefix. An exact key is the same under all of them, and its address is the last. */
+/**
+ * The addresses of a lock, one under each prefix. An exact key is the same under all of them, and its address is the last.
+ *
+ * @throws InvalidArgumentError when the exact key is one under which something else of ours lies
+ */
 export function lockAddresses(
   prefixes: readonly [string, ...string[]],
   name: string,
   exactKey?: string,
 ): readonly LockAddress[] {
+  if (exactKey !== undefined) checkNotOurs(exactKey, prefixes)
   const [only, ...more] = prefixes
   if (more.length === 0) return [lockAddress(only, name, exactKey)]
   const used = exactKey === undefined ? prefixes : prefixes.slice(-1)
   return used.map((prefix) => lockAddress(prefix, name, exactKey))
+}
+
+/** What lies under a prefix beside locks: the last fence, the epoch, and all that belongs to a name. */
+function checkNotOurs(exactKey: string, prefixes: readonly string[]): void {
+  const isOurs = (prefix: string): boolean =>
+    exactKey === `${prefix}:fence` ||
+    exactKey === `${prefix}:epoch` ||
+    (exactKey.startsWith(`${prefix}:{`) && !exactKey.endsWith('}:lock'))
+  if (!prefixes.some(isOurs)) return
+  throw new InvalidArgumentError('key', exactKey, {
+    problem: 'is a key of our own, and not one of a lock',
+    remedy: 'Give the exact key of the other software, or another prefix.',
+  })
 }
 
 /** The address of a lock by name, or with `exactKey` at a key of the caller's choosing. */
