@@ -30,6 +30,15 @@ export const limitMutants = {
       test: 'a slot > counts from the first ask when it was asked for twice: the store may have counted it then',
     },
   },
+  'slot-takes-the-window-back': {
+    file: 'packages/holdfast/src/limit/decider.ts',
+    text: 'const keeper = this.#storeTake(wish, slots, id, result)',
+    replacement: 'const keeper = this.#storeTake(wish, policies, id, result)',
+    caughtBy: {
+      file: 'packages/lab/test/limits-behaviour/slots-beside-windows.test.ts',
+      test: 'by run, which is denied when the window is full',
+    },
+  },
   'denial-sleeps-with-the-machine': {
     file: 'packages/holdfast/src/limit/remembered-denials.ts',
     text: 'if (millisecondsUntil(denial.until, this.#clock) <= 0) {',

@@ -36,8 +36,8 @@ export const mysqlMutants = {
   },
   'settings-of-the-session-stay-changed': {
     file: 'packages/holdfast/src/stores/mysql/flavour.ts',
-    text: "      'COMMIT',\n      RESTORE_MARIADB,\n",
-    replacement: "      'COMMIT',\n",
+    text: '      COMMIT,\n      RESTORE_MARIADB,\n',
+    replacement: '      COMMIT,\n',
     caughtBy: {
       file: F,
       test: 'what is left behind > settings of the session are as they were, after commits, rollbacks and refusals',

@@ -7,6 +7,15 @@ const C = 'packages/holdfast/src/http/idempotency/core.test.ts'
  * @type {Record<string, import('../../build/mutation.mjs').Mutant>}
  */
 export const onceHttpMutants = {
+  'what-node-refuses-is-recorded': {
+    file: `${H}/node-tap.ts`,
+    text: 'if ((bytes === null && hasChunk) || !this.#isHeadTaken) return this',
+    replacement: 'if (hasChunk && this.#state === null) return this',
+    caughtBy: {
+      file: 'packages/lab/test/http/refused-by-node.test.ts',
+      test: 'Express 5 > F8: end(number): 500, and the key is free',
+    },
+  },
   'answer-ends-before-it-is-stored': {
     file: `${H}/node-tap.ts`,
     text: 'this.#shade.cast(recording.status)',

@@ -1,4 +1,5 @@
 import { keepDecision } from './decisions.ts'
+import { handOn } from './hand-on.ts'
 import type { RateLimitOptions, RequestLimiter } from './options.ts'
 import { requestCheck, type RateLimitOutcome } from './rate-limit.ts'
 import { nodeRequest, type NodeHeadersSeen, type NodeRequestLike } from './request.ts'
@@ -60,7 +61,7 @@ export type ExpressMiddleware<Request = NodeRequestLike> = (
  * A middleware that asks a limiter about every request, in one call of `take`. Allowed: the `RateLimit` headers are set and
  * the next handler runs. Denied: 429 with a problem document, and no handler runs. The store of the limits is down: 503 with
  * `Retry-After`, unless the limiter's `onStoreError` decides. Every other error (a `key` that gives nothing) goes to
- * `next(error)`.
+ * `next(error)`; where `next` is a handler of plain node:http that takes no error, it is answered with 500.
  *
  * @throws InvalidArgumentError that names option, value and remedy
  */
@@ -69,6 +70,7 @@ export function rateLimit<Request extends NodeRequestLike = ExpressRequestSeen>(
   options?: RateLimitOptions<Request>,
 ): ExpressMiddleware {
   const check = requestCheck(limiter, options)
+  const fail = handOn()
   return (given, response, next) => {
     // The middleware takes requests of every route, whose types differ; its own functions know theirs.
     const request = given as Request
@@ -77,7 +79,7 @@ export function rateLimit<Request extends NodeRequestLike = ExpressRequestSeen>(
       (outcome) => {
         if (answer(request, response, outcome)) next()
       },
-      (error: unknown) => next(error),
+      (error: unknown) => fail(error, request, response, next),
     )
   }
 }

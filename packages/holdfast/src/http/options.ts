@@ -16,6 +16,9 @@ export interface RequestLimiter {
   refund?(subject: string, decision: Decision): Promise<unknown>
 }
 
+/** What tells a client which partition it is in. */
+type PartitionKey = string | Uint8Array
+
 /** What `rateLimit(limiter, …)` takes. The functions get the framework's own request, and what the core sees of it. */
 export interface RateLimitOptions<Request = HttpRequest> {
   /**
@@ -38,7 +41,7 @@ export interface RateLimitOptions<Request = HttpRequest> {
    * Whether the partition is told, as `pk`. `true`: 16 bytes of the SHA-256 of the key; a function: what it gives. Goes to
    * the client, so give nothing that is secret. Default false.
    */
-  partitionKey?: boolean | ((key: string, request: Request) => string | Uint8Array)
+  partitionKey?: boolean | ((key: string, request: Request) => PartitionKey | Promise<PartitionKey>)
   /**
    * With a leaky bucket: the request waits until its turn, at most this long (up to 60 s). One whose turn comes later is
    * refused, and what it counted is given back. Default: nobody waits, and `decisionOf(request).delay` tells.
@@ -69,7 +72,7 @@ export interface CheckedRateLimitOptions<Request> {
   readonly skip: ((request: Request, view: HttpRequest) => boolean | Promise<boolean>) | null
   readonly legacy: 'seconds' | 'epoch' | null
   readonly quotaUnit: string | null
-  readonly partitionKey: boolean | ((key: string, request: Request) => string | Uint8Array)
+  readonly partitionKey: boolean | ((key: string, request: Request) => PartitionKey | Promise<PartitionKey>)
   readonly maxDelay: number | null
   readonly clock: Clock
 }

@@ -233,6 +233,16 @@ describe('what is told', () => {
     expect(await field({ key, partitionKey: (of) => `u-${of}` }, 'RateLimit')).toBe(
       '"default";r=9;t=3;pk=:dS1hZGE=:',
     )
+    expect(await field({ key, partitionKey: (of) => Promise.resolve(`u-${of}`) }, 'RateLimit')).toBe(
+      await field({ key, partitionKey: (of) => `u-${of}` }, 'RateLimit'),
+    )
+    expect(await field({ key, partitionKey: (() => undefined) as never }, 'RateLimit')).toBe(
+      '"default";r=9;t=3',
+    )
+    await expect(field({ key, partitionKey: (() => 42) as never }, 'RateLimit')).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      details: { option: 'partitionKey' },
+    })
     expect(await field({ key, partitionKey: () => Uint8Array.of(1) }, 'RateLimit')).toBe(
       '"default";r=9;t=3;pk=:AQ==:',
     )

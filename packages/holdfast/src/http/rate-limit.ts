@@ -80,7 +80,8 @@ export function requestCheck<Request>(
     try {
       const { maxDelay, clock } = checked
       const decision = maxDelay === null ? taken : await shape(taken, key, limiter, maxDelay, clock)
-      const outcome = outcomeOf(decision, key, request, limiter.name, checked)
+      const partition = await partitionOf(key, request, checked)
+      const outcome = outcomeOf(decision, partition, limiter.name, checked)
       if (!outcome.allowed) giveBack(taken)
       return outcome
     } catch (error) {
@@ -127,18 +128,15 @@ function outage(limiter: string): RefusedRequest {
   }
 }
 
-function outcomeOf<Request>(
+function outcomeOf(
   decision: Decision,
-  key: string,
-  request: Request,
+  partitionKey: Uint8Array | null,
   limiter: string,
-  { quotaUnit, partitionKey, legacy, clock }: CheckedRateLimitOptions<Request>,
+  { quotaUnit, legacy, clock }: Pick<CheckedRateLimitOptions<never>, 'quotaUnit' | 'legacy' | 'clock'>,
 ): RateLimitOutcome {
-  const partition =
-    typeof partitionKey === 'function' ? partitionKey(key, request) : partitionKey && hashOf(key)
   const headers = rateLimitFields(decision, {
     quotaUnit,
-    partitionKey: typeof partition === 'string' ? Buffer.from(partition, 'utf8') : partition || null,
+    partitionKey,
     legacy,
     now: legacy === 'epoch' ? clock.wall() : 0,
   })
@@ -147,6 +145,22 @@ function outcomeOf<Request>(
   if (wait !== null) headers.push(['Retry-After', String(wait)])
   headers.push(['Content-Type', PROBLEM_JSON])
   return { allowed: false, status: 429, headers, body: quotaExceeded(decision), decision, limiter }
+}
+
+async function partitionOf<Request>(
+  key: string,
+  request: Request,
+  { partitionKey }: CheckedRateLimitOptions<Request>,
+): Promise<Uint8Array | null> {
+  if (typeof partitionKey !== 'function') return partitionKey ? hashOf(key) : null
+  const given: unknown = await partitionKey(key, request)
+  if (given instanceof Uint8Array) return given
+  if (given === undefined || given === null) return null
+  if (typeof given === 'string') return Buffer.from(given, 'utf8')
+  throw new InvalidArgumentError('partitionKey', given, {
+    problem: 'is what partitionKey(key, request) gave, which is neither text nor bytes',
+    remedy: 'Give a text or a Uint8Array for every request; or true, for a hash of the key.',
+  })
 }
 
 function hashOf(key: string): Uint8Array {

@@ -40,7 +40,8 @@ export function keptError(error: unknown): KeptError {
   const properties = Object.fromEntries(
     Object.entries(error).filter(([key, value]) => key !== 'name' && typeof value !== 'function'),
   )
-  return { name, message, properties }
+  // No name stands for what is no error.
+  return { name: name === '' ? 'Error' : name, message, properties }
 }
 
 /**

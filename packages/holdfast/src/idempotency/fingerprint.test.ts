@@ -35,6 +35,14 @@ test('bytes are one payload whatever holds them', () => {
   same(bytes, new DataView(bytes.buffer))
 })
 
+test('objects without members are one payload, whatever made them', () => {
+  class Empty {}
+  for (const empty of [new Empty(), Object.create(null) as object])
+    expect(fingerprintOf({ a: empty })).toBe(fingerprintOf({ a: {} }))
+  expect(fingerprintOf(new URL('http://a/'))).toBe(fingerprintOf('http://a/'))
+  expect(fingerprintOf(Object.assign(new Error('x'), { code: 7 }))).toBe(fingerprintOf({ code: 7 }))
+})
+
 test('the same object twice is no cycle', () => {
   const shared = { a: 1 }
   same([shared, shared], [{ a: 1 }, { a: 1 }])
@@ -52,6 +60,16 @@ test.each([
   ['NaN', { n: NaN }, 'fingerprint.n'],
   ['Infinity', [Infinity], 'fingerprint[0]'],
   ['a Map', { m: new Map() }, 'fingerprint.m'],
+  ['a promise', Promise.resolve(1), 'fingerprint'],
+  ['a promise within', { body: Promise.resolve(1) }, 'fingerprint.body'],
+  ['a form', new FormData(), 'fingerprint'],
+  ['parameters', [new URLSearchParams('a=1')], 'fingerprint[0]'],
+  ['header fields', new Headers({ a: '1' }), 'fingerprint'],
+  ['a blob', new Blob(['a']), 'fingerprint'],
+  ['a request', new Request('http://a/', { method: 'POST', body: 'a' }), 'fingerprint'],
+  ['an error', new Error('a'), 'fingerprint'],
+  ['an iterator', [1][Symbol.iterator](), 'fingerprint'],
+  ['shared memory', new SharedArrayBuffer(1), 'fingerprint'],
   ['a Set', new Set(), 'fingerprint'],
   ['too deep a nest', deep, 'fingerprint[0]'],
 ])('F11: %s is refused, and told where it is', (_name, payload, path) => {

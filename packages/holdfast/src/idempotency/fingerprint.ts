@@ -7,7 +7,8 @@ import { InvalidArgumentError } from '../errors.ts'
  * objects in the order of their names, numbers as JSON writes them (RFC 8785). So `{ a, b }` and `{ b, a }` are one payload,
  * and so are `1` and `1.0`. As in JSON, members that are `undefined` do not count, and `toJSON` is obeyed.
  *
- * @throws InvalidArgumentError, with the path, for what has no such form: cycles, BigInt, functions, symbols, NaN, Map, Set
+ * @throws InvalidArgumentError, with the path, for what has no such form: cycles, BigInt, functions, symbols, NaN, Map, Set, and other
+ *   things whose contents JSON does not see, as a Promise, FormData, URLSearchParams or Blob
  */
 export function fingerprintOf(payload: unknown): string {
   const bytes = bytesOf(payload)
@@ -53,6 +54,7 @@ class Canonical {
     if (bytes !== null) return `bytes"${Buffer.from(bytes).toString('base64')}"`
     if (value instanceof Map || value instanceof Set)
       throw refused(path, value, `is a ${value.constructor.name}, whose entries JSON does not hold`)
+    refuseHidden(value, path)
     this.#around.add(value)
     try {
       return this.#members(value, path)
@@ -75,6 +77,16 @@ class Canonical {
     }
     return `{${members.join(',')}}`
   }
+}
+
+/** Those whose members are all there is to them. */
+const OPEN_TAGS = new Set(['Object', 'Array', 'Arguments'])
+
+/** Of many things of the language and of the web JSON makes `{}`, whatever is in them: all payloads would be one. */
+function refuseHidden(value: object, path: string): void {
+  const tag = Object.prototype.toString.call(value).slice(8, -1)
+  if (OPEN_TAGS.has(tag) || 'toJSON' in value || Object.keys(value).length > 0) return
+  throw refused(path, value, `is a ${tag}, whose contents JSON does not hold`)
 }
 
 function refused(path: string, value: unknown, problem: string): InvalidArgumentError {

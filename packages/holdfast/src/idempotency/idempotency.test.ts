@@ -186,6 +186,13 @@ describe('what is final', () => {
     expect(bench.told.map(({ outcome }) => outcome)).toEqual(['freed', 'ran', 'replayed'])
   })
 
+  test('F8: a final error without a name is replayed as an error all the same', async () => {
+    const [one, two] = both()
+    const nameless = finalError(Object.assign(new Error('declined'), { name: '' }))
+    expect(await rejection(one.run(ask, undefined, () => Promise.reject(nameless)))).toBe(nameless)
+    expect(await rejection(two.run(ask, undefined, never))).toMatchObject({ message: 'declined' })
+  })
+
   test('F8: the caller decides by isFinal, about values and errors', async () => {
     const isFinal = (outcome: { value: unknown } | { error: unknown }) =>
       'value' in outcome && (outcome.value as { status: number }).status < 500

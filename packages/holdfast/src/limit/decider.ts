@@ -5,12 +5,13 @@ import { limitAddress, type LimitAddress } from '../name.ts'
 import { publicError, type StoreFailure } from '../store/failure.ts'
 import type { TakeResult, Verdict } from '../store/limit/contract.ts'
 import type { OperationPlan, Outcome } from '../store/operation.ts'
-import { StoreTake } from './counted.ts'
+import type { Policy } from '../store/limit/policy.ts'
+import { StoreTake, type Counted } from './counted.ts'
 import type { Slot } from './decision.ts'
 import type { LimitEngine } from './limit-engine.ts'
 import { MadeDecision, partsOf, unknownParts, type DecisionParts } from './made-decision.ts'
 import type { CheckedLimiterOptions } from './options.ts'
-import { LimitsBySubject, type Policies } from './policy-set.ts'
+import { LimitsBySubject, SlotsApart, type Policies } from './policy-set.ts'
 import type { SharedLimiter } from './shared-limiter.ts'
 import { HeldSlot, type SlotKeeper } from './slot.ts'
 import { TakePlan } from './take-plan.ts'
@@ -23,6 +24,14 @@ interface Wish {
   readonly cost: number
   readonly returnAfter: number | null
   readonly peek: boolean
+}
+
+/** The slots of a take. */
+interface HeldSlots {
+  readonly keeper: SlotKeeper
+  readonly slots: Policies
+  /** When it was asked for. */
+  readonly sent: Instant
 }
 
 type Decided = MadeDecision | Promise<MadeDecision>
@@ -46,6 +55,7 @@ export class Decider {
   readonly #shared: SharedLimiter
   readonly #options: CheckedLimiterOptions
   readonly #limits: LimitsBySubject
+  readonly #apart = new SlotsApart()
   readonly #leases: TokenLeases | null
 
   constructor(engine: LimitEngine, shared: SharedLimiter, options: CheckedLimiterOptions) {
@@ -170,11 +180,19 @@ export class Decider {
         this.#shared.remembered.remember(address.subject, policies, parts, sent, rememberFor)
       return this.#tell(wish, this.#made(parts, null))
     }
-    const taken = this.#storeTake(wish, id, result)
-    return this.#tell(wish, this.#made(parts, taken, this.#slot(policies, taken, sent)))
+    const { slots, others } = this.#apart.of(policies)
+    const counted = others === null ? null : this.#storeTake(wish, others, id, result)
+    if (slots === null) return this.#tell(wish, this.#made(parts, counted))
+    const keeper = this.#storeTake(wish, slots, id, result)
+    return this.#tell(wish, this.#made(parts, counted, { keeper, slots, sent }))
   }
 
-  #storeTake({ address, policies, cost }: Wish, id: string, { at }: Pick<Verdict, 'at'>): StoreTake {
+  #storeTake(
+    { address, cost }: Wish,
+    policies: Policies,
+    id: string,
+    { at }: Pick<Verdict, 'at'>,
+  ): StoreTake {
     return new StoreTake(this.#engine, { id, address, policies, at, cost, budget: this.#options.budget })
   }
 
@@ -185,9 +203,9 @@ export class Decider {
   }
 
   #giveBackSlots(wish: Wish, id: string): void {
-    const [first, ...rest] = wish.policies.filter(({ kind }) => kind === 'concurrency')
-    if (first === undefined) return
-    const taken = this.#storeTake({ ...wish, policies: [first, ...rest] }, id, { at: 0 })
+    const { slots } = this.#apart.of(wish.policies)
+    if (slots === null) return
+    const taken = this.#storeTake(wish, slots, id, { at: 0 })
     void taken.change(0).catch(() => undefined)
   }
 
@@ -221,7 +239,12 @@ export class Decider {
     const { verdict, counted } = local.take(ask)
     const parts = partsOf(policies, verdict, cost, 'local')
     if (!verdict.allowed) return this.#made(parts, null)
-    return this.#made(parts, counted, this.#slot(policies, counted, instantOf(this.#engine.clock)))
+    const { slots, others } = this.#apart.of(policies)
+    if (slots === null) return this.#made(parts, counted)
+    const isSlots = ({ kind }: Policy): boolean => kind === 'concurrency'
+    const keeper = counted.of(isSlots)
+    const beside = others === null ? null : counted.of((policy) => !isSlots(policy))
+    return this.#made(parts, beside, { keeper, slots, sent: instantOf(this.#engine.clock) })
   }
 
   #blindly({ address, policies, cost, peek }: Wish, allowed: boolean): MadeDecision {
@@ -234,21 +257,25 @@ export class Decider {
       change: async () => true,
       renew: async () => ({ kind: 'renewed', at: instantOf(this.#engine.clock) }),
     }
-    return this.#made(parts, null, this.#slot(policies, keeper, instantOf(this.#engine.clock)))
+    const { slots } = this.#apart.of(policies)
+    const slot = slots === null ? null : this.#slot({ keeper, slots, sent: instantOf(this.#engine.clock) })
+    return new MadeDecision(parts, null, this.#options.shadow, slot)
   }
 
-  #made(
-    parts: DecisionParts,
-    counted: ConstructorParameters<typeof MadeDecision>[1],
-    slot: Slot | null = null,
-  ) {
-    return new MadeDecision(parts, counted, this.#options.shadow, slot)
+  /**
+   * @param counted what was counted beside the slots; `null` where that is nothing
+   * @param held what was counted as slots: given back alone when the work is over, for what came in stays counted
+   */
+  #made(parts: DecisionParts, counted: Counted | null, held: HeldSlots | null = null): MadeDecision {
+    const { shadow } = this.#options
+    if (held === null) return new MadeDecision(parts, counted, shadow)
+    return new MadeDecision(parts, counted ?? held.keeper, shadow, this.#slot(held), counted !== null)
   }
 
-  #slot(policies: Policies, keeper: SlotKeeper, sent: Instant): Slot | null {
-    let lease = Infinity
-    for (const policy of policies) if (policy.kind === 'concurrency') lease = Math.min(lease, policy.lease)
-    if (lease === Infinity) return null
+  #slot({ keeper, slots, sent }: HeldSlots): Slot {
+    const lease = Math.min(
+      ...slots.map((policy) => (policy.kind === 'concurrency' ? policy.lease : Infinity)),
+    )
     const freed = (subject: string): void => this.#shared.roomMade(subject)
     return new HeldSlot({ engine: this.#engine, freed }, keeper, lease, sent)
   }
@@ -279,7 +306,7 @@ export class Decider {
     if (result.kind === 'late' || !result.allowed) return null
     return {
       parts: partsOf(policies, result, tokens, 'leased'),
-      take: this.#storeTake(wish, id, result),
+      take: this.#storeTake(wish, wish.policies, id, result),
       sent: countedFrom(outcome, began),
     }
   }

@@ -155,6 +155,12 @@ export class LocalTake implements Counted {
     return this.#about.subject
   }
 
+  /** What it counted under some of its policies alone. */
+  of(isMeant: (policy: Policy) => boolean): LocalTake {
+    const policies = this.#about.policies.filter(isMeant) as unknown as Policies
+    return new LocalTake(this.#limits, { ...this.#about, policies })
+  }
+
   async change(cost: number): Promise<boolean> {
     const changed = this.#limits.change(this.#about, cost)
     this.#about = { ...this.#about, cost }

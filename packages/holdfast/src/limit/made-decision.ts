@@ -25,10 +25,20 @@ export class MadeDecision implements Decision {
   readonly cost: number
   declare readonly slot?: Slot
   readonly #counted: Counted | null
+  readonly #isBeside: boolean
   #over = false
 
-  /** @param shadow whether a denial is told only */
-  constructor(parts: DecisionParts, counted: Counted | null, shadow: boolean, slot: Slot | null = null) {
+  /**
+   * @param shadow whether a denial is told only
+   * @param isBeside whether `counted` is what was counted beside the slot, and not the slot itself
+   */
+  constructor(
+    parts: DecisionParts,
+    counted: Counted | null,
+    shadow: boolean,
+    slot: Slot | null = null,
+    isBeside = false,
+  ) {
     this.allowed = shadow || parts.allowed
     this.wouldDeny = shadow && !parts.allowed
     this.never = parts.never
@@ -43,6 +53,7 @@ export class MadeDecision implements Decision {
     this.cost = parts.cost
     if (slot !== null) this.slot = slot
     this.#counted = counted
+    this.#isBeside = isBeside
   }
 
   /** What a decision of ours counted; `null` when it counted nothing, `undefined` when it is no decision of ours. */
@@ -60,7 +71,10 @@ export class MadeDecision implements Decision {
     if (this.#counted === null || this.#over) return false
     this.#over = true
     try {
-      return await (this.slot === undefined ? this.#counted.change(0) : this.slot.release())
+      if (this.slot === undefined) return await this.#counted.change(0)
+      if (!this.#isBeside) return await this.slot.release()
+      const given = await Promise.all([this.slot.release(), this.#counted.change(0)])
+      return given.includes(true)
     } catch (error) {
       this.#over = false
       throw error

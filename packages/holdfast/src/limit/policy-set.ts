@@ -95,6 +95,30 @@ export class KnownPolicies {
   }
 }
 
+/** Policies with the slots apart from the others; `null` for none. */
+export interface PoliciesApart {
+  readonly slots: Policies | null
+  readonly others: Policies | null
+}
+
+/** Parts policies, and remembers the parts: calls about the same object go to the store together. */
+export class SlotsApart {
+  readonly #known = new WeakMap<Policies, PoliciesApart>()
+
+  of(policies: Policies): PoliciesApart {
+    let parts = this.#known.get(policies)
+    if (parts === undefined) {
+      const slots = policies.filter(({ kind }) => kind === 'concurrency')
+      // Where there is but one part it is the very object.
+      const part = (of: readonly Policy[]): Policies | null =>
+        of.length === policies.length ? policies : of.length === 0 ? null : (of as unknown as Policies)
+      parts = { slots: part(slots), others: part(policies.filter(({ kind }) => kind !== 'concurrency')) }
+      this.#known.set(policies, parts)
+    }
+    return parts
+  }
+}
+
 /** The limits that hold for a subject. */
 export class LimitsBySubject {
   readonly #base: Policies

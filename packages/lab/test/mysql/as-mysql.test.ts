@@ -1,8 +1,9 @@
 import { createHoldfast, slidingWindow, type Holdfast } from 'holdfast'
-import { mysqlStore, type MysqlClient } from 'holdfast/mysql'
-import { createPool, type Pool, type PoolConnection, type RowDataPacket } from 'mysql2/promise'
+import { mysqlStore } from 'holdfast/mysql'
+import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startMariadb, type MariadbServer } from '../../src/index.ts'
+import { sayingMysql } from './support.ts'
 
 /**
  * Goal: the way of MySQL, one statement after another, keeps the same promises. Method: a MariaDB that says that it is MySQL; it understands all that
@@ -25,20 +26,6 @@ afterAll(async () => {
   await pool.end()
   await server.stop()
 })
-
-/** The same pool, whose connections give MySQL's answer to one question. */
-function sayingMysql(pool: Pool): MysqlClient {
-  const saying = (connection: PoolConnection): PoolConnection =>
-    new Proxy(connection, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target)
-        if (name !== 'query') return typeof value === 'function' ? (value as () => void).bind(target) : value
-        return async (asked: { sql: string }) =>
-          asked.sql === 'SELECT VERSION()' ? [[['8.0.36']], []] : target.query(asked as never)
-      },
-    })
-  return { query: () => undefined, getConnection: async () => saying(await pool.getConnection()) }
-}
 
 test('one holder, waiters in their turn, fences that rise', async () => {
   const lock = hf.lock('a', { wait: '20s' })

@@ -1,4 +1,5 @@
 import type { ExpressMiddleware, ExpressRequestSeen } from '../express.ts'
+import { handOn } from '../hand-on.ts'
 import { nodeRequest, type NodeRequestLike } from '../request.ts'
 import { setFields } from '../response-fields.ts'
 import { fenceCheck, type RequireFenceOptions } from './fence-check.ts'
@@ -15,6 +16,7 @@ export function requireFence<Request extends NodeRequestLike = ExpressRequestSee
   options: RequireFenceOptions<Request>,
 ): ExpressMiddleware {
   const check = fenceCheck(options)
+  const fail = handOn()
   return (given, response, next) => {
     const request = given as Request
     // `next` stands outside of the promise's own errors: what a handler throws must not call it a second time.
@@ -30,7 +32,7 @@ export function requireFence<Request extends NodeRequestLike = ExpressRequestSee
         setFields({ get: (name) => response.getHeader(name), set }, verdict.headers)
         response.end(verdict.body)
       },
-      (error: unknown) => next(error),
+      (error: unknown) => fail(error, request, response, next),
     )
   }
 }

@@ -1,5 +1,6 @@
 import type { IdempotentRun } from '../../idempotency/execution.ts'
 import type { ExpressMiddleware, ExpressRequestSeen, NodeResponseLike } from '../express.ts'
+import { handOn } from '../hand-on.ts'
 import { nodeRequest, type NodeRequestLike } from '../request.ts'
 import { goneSignal } from './node-gone.ts'
 import { NodeTap, type TappedResponse } from './node-tap.ts'
@@ -29,6 +30,7 @@ export function idempotent<Request extends NodeRequestLike = ExpressRequestSeen>
   options: IdempotentOptions<Request>,
 ): ExpressMiddleware {
   const once = requestOnce(idempotency, options)
+  const fail = handOn()
   return (given, response, next) => {
     const request = given as Request
     const tapped = response as unknown as TappedResponse
@@ -53,11 +55,17 @@ export function idempotent<Request extends NodeRequestLike = ExpressRequestSeen>
       .then(
         (verdict) => {
           tap?.release()
-          if (verdict.kind === 'reply') answer(response, verdict.reply)
-          else if (verdict.kind === 'free') next()
+          if (verdict.kind === 'reply') {
+            try {
+              answer(response, verdict.reply)
+            } catch (error) {
+              // A key that was settled by what no answer can be, as a field with a line break.
+              fail(error, request, response, next)
+            }
+          } else if (verdict.kind === 'free') next()
         },
         (error: unknown) => {
-          if (tap === null) return next(error)
+          if (tap === null) return fail(error, request, response, next)
           // A handler of plain node:http threw: as it would have without us.
           tap.release()
           throw error

@@ -5,7 +5,13 @@ import { HiddenDeparture } from './hidden-departure.ts'
 import type { Recorded } from './recorded.ts'
 import { Recording } from './recording.ts'
 import { ResponseShade } from './response-shade.ts'
-import { endArguments, headLines, writeHeadArguments, type Callback } from './response-arguments.ts'
+import {
+  endArguments,
+  headLines,
+  isHeadTaken,
+  writeHeadArguments,
+  type Callback,
+} from './response-arguments.ts'
 
 /** A method that is called in one of many forms. */
 type Call = (this: unknown, ...given: unknown[]) => unknown
@@ -13,10 +19,13 @@ type Call = (this: unknown, ...given: unknown[]) => unknown
 /** What is used of a response of node:http and node:http2 to record what is sent by it. */
 export interface TappedResponse {
   statusCode: number
+  readonly statusMessage?: string | undefined
+  /** Whether Node refuses a body of another length than the head has promised. */
+  readonly strictContentLength?: boolean
   readonly headersSent: boolean
   readonly destroyed?: boolean
   /** HTTP/2: the response itself does not tell that it is closed, and its stream does. */
-  readonly stream?: { readonly destroyed?: boolean } | null
+  readonly stream?: { readonly destroyed?: boolean; destroy?(error: unknown): unknown } | null
   readonly req?: { readonly method?: string }
   getHeaders(): Readonly<Record<string, unknown>>
   writeHead: Call
@@ -79,13 +88,14 @@ export class NodeTap {
       }
     if (flushHeaders !== undefined)
       response.flushHeaders = (...given) => {
+        const isFirst = this.#recording === null
         // Without a body the head is the whole answer.
         if (this.isRecording) {
           const recording = this.#see(response.statusCode)
           this.#passUnlessKept(recording)
           if (this.isRecording && recording.isAll) return undefined
         }
-        return flushHeaders.apply(response, given)
+        return this.#attempt(isFirst, () => flushHeaders.apply(response, given))
       }
     this.#departure = new HiddenDeparture(
       response,
@@ -102,12 +112,19 @@ export class NodeTap {
     return this.#state === 'recording'
   }
 
-  /** The outcome is stored, or cannot be: what was held back goes out. */
+  /** The outcome is stored, or cannot be: what was held back goes out. Where Node refuses it, the connection is broken off. */
   release(): void {
     const wasHeld = this.#state === 'held'
     if (wasHeld) this.#shade.lift()
-    this.#pass()
-    if (wasHeld) this.#original.end.apply(this.#response, [...this.#heldEnd])
+    try {
+      this.#pass()
+      if (wasHeld) this.#original.end.apply(this.#response, [...this.#heldEnd])
+    } catch (error) {
+      // The handler is over, and nobody else could catch it.
+      const { stream } = this.#response
+      if (stream?.destroy !== undefined) stream.destroy(error)
+      else this.#response.destroy?.(error)
+    }
   }
 
   #clientLeft(): void {
@@ -141,6 +158,19 @@ export class NodeTap {
     return this.#recording
   }
 
+  /** What Node refuses, by throwing, before anything was sent was no answer: that of an error handler follows. */
+  #attempt(isFirst: boolean, call: () => unknown): unknown {
+    try {
+      return call()
+    } catch (error) {
+      if (isFirst) {
+        this.#recording = null
+        this.#heldByte = null
+      }
+      throw error
+    }
+  }
+
   /** Nothing is held back of an answer that cannot be kept. */
   #passUnlessKept(recording: Recording): void {
     if (recording.isKept || this.#state !== 'recording') return
@@ -149,6 +179,7 @@ export class NodeTap {
   }
 
   #writeHead(given: unknown[]): unknown {
+    const isFirst = this.#recording === null
     if (this.#state === 'recording') {
       const { status, headers } = writeHeadArguments(given)
       // Continue, Processing and Early Hints come before the answer.
@@ -162,21 +193,24 @@ export class NodeTap {
         }
       }
     }
-    return this.#original.writeHead.apply(this.#response, given)
+    return this.#attempt(isFirst, () => this.#original.writeHead.apply(this.#response, given))
   }
 
   #write(given: unknown[]): unknown {
     const { bytes, callback } = endArguments(given)
     if (this.#state === 'held') return refuseLate(callback)
+    if (this.isRecording && (bytes === null || !this.#isHeadTaken)) return this.#refused('write', given)
+    const isFirst = this.#recording === null
     if (this.#state === 'recording') {
       const recording = this.#see(this.#response.statusCode)
       if (bytes !== null) recording.add(bytes)
       this.#passUnlessKept(recording)
-      if (this.isRecording && bytes !== null && recording.isAll) return this.#writeButLast(bytes, callback)
+      if (this.isRecording && bytes !== null && recording.isAll)
+        return this.#attempt(isFirst, () => this.#writeButLast(bytes, callback))
     }
     // Without a client a handler goes on all the same: its answer is kept for the repeat.
     if (this.#departure.hasLeft) return taken(callback)
-    return this.#original.write.apply(this.#response, given)
+    return this.#attempt(isFirst, () => this.#original.write.apply(this.#response, given))
   }
 
   /** Writes the end of a body whose length the client knows, but for the byte by which it would know that it has all. */
@@ -190,20 +224,38 @@ export class NodeTap {
   }
 
   #end(given: unknown[]): unknown {
-    const { bytes, callback } = endArguments(given)
+    const { bytes, hasChunk, callback } = endArguments(given)
     if (this.#state === 'held') {
       refuseLate(callback)
       return this.#response
     }
     if (this.#state === 'passing') return this.#original.end.apply(this.#response, given)
+    if ((bytes === null && hasChunk) || !this.#isHeadTaken) return this.#refused('end', given)
     const recording = this.#see(this.#response.statusCode)
     if (bytes !== null) recording.add(bytes)
+    if (this.#response.strictContentLength === true && recording.end().body instanceof Error)
+      return this.#refused('end', given)
     this.#state = 'held'
     this.#heldEnd = given
     this.#timer?.cancel()
     this.#shade.cast(recording.status)
     this.#resolve(recording.end())
     return this.#response
+  }
+
+  /** Whether Node has sent the head, or will. */
+  get #isHeadTaken(): boolean {
+    return this.#response.headersSent || isHeadTaken(this.#response)
+  }
+
+  /** Node refuses it now, while the handler hears of it; where something in front of us takes it all the same, it is not kept. */
+  #refused(method: 'write' | 'end', given: unknown[]): unknown {
+    const { headersSent } = this.#response
+    const done = this.#attempt(!headersSent, () => this.#original[method].apply(this.#response, given))
+    const recording = this.#see(this.#response.statusCode)
+    recording.giveUp(new Error(`the answer was sent by a ${method}() that is not known here`))
+    this.#passUnlessKept(recording)
+    return done
   }
 }
 

@@ -52,7 +52,15 @@ export function replyOf(stored: unknown): Reply | null {
 function isStoredAnswer(stored: unknown): stored is StoredAnswer {
   if (typeof stored !== 'object' || stored === null) return false
   const { status, headers, body } = stored as Partial<StoredAnswer>
-  return Number.isInteger(status) && Array.isArray(headers) && typeof body === 'string'
+  return isStatus(status) && Array.isArray(headers) && headers.every(isField) && typeof body === 'string'
+}
+
+function isStatus(status: unknown): boolean {
+  return Number.isInteger(status) && (status as number) >= 200 && (status as number) < 1_000
+}
+
+function isField(field: unknown): boolean {
+  return Array.isArray(field) && field.length === 2 && field.every((each) => typeof each === 'string')
 }
 
 /** `null` where the bytes are not the UTF-8 of any text. */

@@ -7,17 +7,31 @@ export type Callback = (error?: Error) => void
 /** Of `write(chunk, encoding, callback)` and `end(…)`, each of which may be left out. */
 export function endArguments(given: readonly unknown[]): {
   bytes: Uint8Array | null
+  /** Whether something was given to be sent, be it bytes or not. */
+  hasChunk: boolean
   callback: Callback | null
 } {
   const callback = given.find((each) => typeof each === 'function') as Callback | undefined
   const [chunk, encoding] = given
-  return { bytes: bytesOf(chunk, encoding), callback: callback ?? null }
+  const hasChunk = chunk !== undefined && chunk !== null && typeof chunk !== 'function'
+  return { bytes: bytesOf(chunk, encoding), hasChunk, callback: callback ?? null }
 }
 
 function bytesOf(chunk: unknown, encoding: unknown): Uint8Array | null {
   if (chunk instanceof Uint8Array) return chunk
   if (typeof chunk !== 'string') return null
   return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+}
+
+/** Whether Node sends a head of this status and text; any other it refuses, by throwing. */
+export function isHeadTaken({
+  statusCode,
+  statusMessage = '',
+}: {
+  readonly statusCode: number
+  readonly statusMessage?: string | undefined
+}): boolean {
+  return statusCode >= 100 && statusCode < 1_000 && !/[^\t\x20-\x7e\x80-\xff]/.test(statusMessage)
 }
 
 /** Of `writeHead(status, reason, headers)`, where reason and headers may be left out. */

@@ -1,6 +1,6 @@
 import { StoreFailure } from '../../store/failure.ts'
 import type { SqlBounds } from '../sql/port.ts'
-import { NOW_MICROS } from './statements.ts'
+import { COMMIT, NOW_MICROS, ROLLBACK } from './statements.ts'
 import type { Header, MysqlSession, Row } from './session.ts'
 
 /** How MariaDB and MySQL differ in what a transaction of ours needs. */
@@ -57,13 +57,13 @@ export const mariadb: MysqlFlavour = {
       'RELEASE SAVEPOINT holdfast_begun',
       ...writes,
       `IF ${NOW_MICROS} > ${until * 1_000} THEN ${late}; END IF`,
-      'COMMIT',
+      COMMIT,
       RESTORE_MARIADB,
     ]
     await session.block(block(statements, within))
   },
   async rollback(session) {
-    await session.block(`BEGIN NOT ATOMIC ROLLBACK; ${RESTORE_MARIADB}; END`)
+    await session.block(`BEGIN NOT ATOMIC ${ROLLBACK}; ${RESTORE_MARIADB}; END`)
   },
   lockAtOnce: (session, lock) => session.change(`SET STATEMENT innodb_lock_wait_timeout = 0 FOR ${lock}`),
 }
@@ -94,11 +94,11 @@ export const mysql: MysqlFlavour = {
     for (const write of writes) await session.change(write)
     const [row] = await session.rows(`SELECT ${NOW_MICROS} > ${until * 1_000}`)
     if (row?.[0] === '1') throw tooLate()
-    await session.change('COMMIT')
+    await session.change(COMMIT)
     await session.change(RESTORE_MYSQL)
   },
   async rollback(session) {
-    await session.change('ROLLBACK')
+    await session.change(ROLLBACK)
     await session.change(RESTORE_MYSQL)
   },
   /**

@@ -6,6 +6,7 @@ import { failureOf } from './refusal.ts'
 import type { Migration } from '../sql/migration.ts'
 import { SCHEMA_VERSION, schemaStatements } from './schema.ts'
 import type { MysqlSessions } from './session.ts'
+import { COMMIT } from './statements.ts'
 
 /**
  * Makes the tables where they are missing, one after another: these servers commit with each.
@@ -46,6 +47,8 @@ async function made(sessions: MysqlSessions, names: MysqlNames, migration: Migra
         await session.change(statement)
       }
       const [row] = await session.rows(`SELECT \`value\` FROM ${names.of('meta')} WHERE \`name\` = 'schema'`)
+      // With autocommit off the row of the version is not there yet.
+      await session.change(COMMIT)
       return row?.[0] ?? ''
     } finally {
       end(false)

@@ -17,9 +17,11 @@ import type { SqlTable } from '../sql/names.ts'
 import { ANOTHER_HAS_IT, failureOf } from './refusal.ts'
 import { MAX_KEY_BYTES } from './schema.ts'
 import type { MysqlSession, MysqlSessions } from './session.ts'
-import { foundIn, MysqlStatements, SWEPT_AT_ONCE } from './statements.ts'
+import { COMMIT, foundIn, hasBegun, MysqlStatements, ROLLBACK, SWEPT_AT_ONCE } from './statements.ts'
 
 const DEADLOCK = 1213
+/** The session is in a transaction that somebody has left open. Undone with ours, it is there no more. */
+const IN_TRANSACTION = 1568
 /** By max_statement_time of MariaDB. */
 const INTERRUPTED = 1969
 const MOST_TRIES = 5
@@ -49,7 +51,8 @@ export class MysqlPort implements SqlPort {
         return await this.#begin(needs, bounds, giveUp)
       } catch (error) {
         // Some who make the same row meet at once, and one of them is sent away: nothing is wrong.
-        if (numberOf(error) !== DEADLOCK || tries === MOST_TRIES || giveUp.given) throw error
+        const isPassing = [DEADLOCK, IN_TRANSACTION].includes(Number(numberOf(error)))
+        if (!isPassing || tries === MOST_TRIES || giveUp.given) throw error
       }
     }
   }
@@ -92,7 +95,12 @@ export class MysqlPort implements SqlPort {
 
   async read(needs: SqlNeeds): Promise<SqlFound> {
     checkKeys(needs.keys)
-    return this.#with(async (session) => foundIn(await session.rows(this.#statements.read(needs))))
+    return this.#with(async (session) => {
+      const rows = await session.rows(this.#statements.read(needs))
+      // With autocommit off it would go on, and what is read next be as old as this.
+      if (hasBegun(rows)) await session.change(COMMIT)
+      return foundIn(rows)
+    })
   }
 
   async sweep(kind: SqlKind, after: string): Promise<string> {
@@ -100,7 +108,10 @@ export class MysqlPort implements SqlPort {
       if (kind === 'lock') await this.#sweepWaiters(session)
       if (kind === 'limit')
         await this.#sweepTable(session, 'limit_reply', 'id', this.#statements.sweepReplies())
-      return this.#sweepTable(session, kind, '`key`', this.#statements.sweepLook(kind, after))
+      const next = await this.#sweepTable(session, kind, '`key`', this.#statements.sweepLook(kind, after))
+      // With autocommit off looking has begun a transaction.
+      await session.change(COMMIT)
+      return next
     })
   }
 
@@ -198,9 +209,9 @@ async function inTransaction(session: MysqlSession, work: () => Promise<void>): 
   await session.change('START TRANSACTION')
   try {
     await work()
-    await session.change('COMMIT')
+    await session.change(COMMIT)
   } catch (error) {
-    await session.change('ROLLBACK')
+    await session.change(ROLLBACK)
     throw error
   }
 }

@@ -11,6 +11,11 @@ export const SWEPT_AT_ONCE = 200
 /** When the statement began, in UTC: no time zone and no change of the hour has a say in it. */
 export const NOW_MICROS = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 const NOW_MS = `(${NOW_MICROS} DIV 1000)`
+/** Whatever `completion_type` says: the connection stays, and no other transaction begins. */
+export const COMMIT = 'COMMIT AND NO CHAIN NO RELEASE'
+export const ROLLBACK = 'ROLLBACK AND NO CHAIN NO RELEASE'
+/** Without it `sql_select_limit` of the session holds, and rows would be missing. */
+const ALL_ROWS = 'LIMIT 18446744073709551615'
 
 /** The statements of a store. */
 export class MysqlStatements {
@@ -27,7 +32,7 @@ export class MysqlStatements {
     return `INSERT INTO ${this.#names.of(kind)} (${columns}) VALUES ${rows} ON DUPLICATE KEY UPDATE expires_at = expires_at`
   }
 
-  /** The clock, and all rows, each with a letter that says what it is. */
+  /** The clock, whether statements are committed by themselves, and all rows, each with a letter that says what it is. */
   read({ kind, keys, replies }: SqlNeeds): string {
     const of = (
       letter: string,
@@ -37,7 +42,7 @@ export class MysqlStatements {
       ids: readonly string[],
     ): string =>
       `SELECT '${letter}', ${columns} FROM ${this.#names.of(table)} WHERE ${key} IN (${literals(ids)})`
-    const parts = [`SELECT 'n', '', NULL, NULL, ${NOW_MICROS}, 0, 0`]
+    const parts = [`SELECT 'n', '', NULL, NULL, ${NOW_MICROS}, @@SESSION.autocommit, 0`]
     if (kind === 'lock') {
       parts.push(of('l', '`key`, owner, trace, fence, expires_at, last_fence', 'lock', '`key`', keys))
       parts.push(of('w', '`key`, process, NULL, place, beat, woken', 'queue', '`key`', keys))
@@ -46,7 +51,7 @@ export class MysqlStatements {
     }
     if (replies.length > 0)
       parts.push(of('r', 'id, `value`, NULL, expires_at, 0, 0', 'limit_reply', 'id', replies))
-    return parts.join(' UNION ALL ')
+    return `${parts.join(' UNION ALL ')} ${ALL_ROWS}`
   }
 
   /** Before the commit. All rows of the keys are there, and locked. */
@@ -182,6 +187,11 @@ function isOver(table: SqlTable): string {
   const last =
     table === 'lock' ? `GREATEST(expires_at, last_fence DIV 1000) + ${bounds.fenceRetention}` : 'expires_at'
   return `(${last} <= ${NOW_MS})`
+}
+
+/** Whether a statement that stands alone has begun a transaction, in which the session still is. */
+export function hasBegun(rows: readonly Row[]): boolean {
+  return rows.some(([letter, , , , , autocommit]) => letter === 'n' && autocommit === '0')
 }
 
 /** What {@link MysqlStatements.read} brought. */
