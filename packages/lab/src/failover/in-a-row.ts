@@ -28,7 +28,6 @@ export interface FailoverRound {
   readonly channels: number
 }
 
-/** Connections of the sentinels and of the kit. */
 const OTHERS = new RegExp(`name=sentinel-|user=${KIT_USER}`)
 
 const EVENTS = ['ready', 'end', 'error', 'close', 'connect', 'reconnecting', 'message', 'topology-change']
@@ -88,9 +87,12 @@ export class FailoversInARow {
     await this.#set.rejoin(old)
     await this.#set.untilWatched()
     const last = await this.#set.untilPrimary()
+    // Whoever has only just become the primary is not known to them yet.
+    await waitFor(async () => (await connectionsTo(last)) >= this.#clients.length, {
+      what: 'the clients to be connected to the primary',
+      within: 20_000,
+    })
     const channels = await this.#untilQuiet(last)
-    const clients = (await last.command('CLIENT', 'LIST', 'TYPE', 'normal')) as string
-    const ours = clients.split('\n').filter((line) => line !== '' && !OTHERS.test(line))
     return {
       writableAfter: writable - began,
       servedAfter: Math.max(0, served - writable),
@@ -98,7 +100,7 @@ export class FailoversInARow {
       lost,
       switches: await this.#switches(),
       listeners: this.#listeners(),
-      connections: ours.length,
+      connections: await connectionsTo(last),
       channels,
     }
   }
@@ -139,6 +141,12 @@ export class FailoversInARow {
     })
     return counts.reduce((sum, count) => sum + count, 0)
   }
+}
+
+/** How many connections a server has, but for those of the sentinels and of the kit. */
+async function connectionsTo(server: RedisServer): Promise<number> {
+  const clients = (await server.command('CLIENT', 'LIST', 'TYPE', 'normal')) as string
+  return clients.split('\n').filter((line) => line !== '' && !OTHERS.test(line)).length
 }
 
 /** The rounds as a table. */

@@ -34,7 +34,7 @@ const WRAPPINGS: Record<string, (said: string) => string> = {
   'raised again by a script, Redis 7': (said) => `ERR ${said} script: ${SHA}, on @user_script:12.`,
 }
 
-const BUDGET = 120
+const BUDGET = 300
 const PREFIX = 'fake:v1'
 
 let server: RedisServer
@@ -78,7 +78,7 @@ describe.each(cases)('D13: %s, %s', (code, how) => {
   const said = (WRAPPINGS[how] as (said: string) => string)(SAID[code] as string)
 
   test('is worth a retry: told after the wait, outlasted within it, and no loss', async () => {
-    const held = await hf.lock('held', { ttl: 900 }).acquire()
+    const held = await hf.lock('held', { ttl: 3_000 }).acquire()
     refusal = said
     const given = await settle(hf.lock('a').acquire({ wait: 50 }))
     expect(given.error).toBeInstanceOf(StoreRefusedError)
@@ -91,7 +91,7 @@ describe.each(cases)('D13: %s, %s', (code, how) => {
     expect(held.lost).toBeNull()
     refusal = null
     expect((await going).lost).toBeNull()
-    await held.extend(900)
+    await held.extend(3_000)
     expect(held.lost).toBeNull()
   })
 })
@@ -125,12 +125,14 @@ describe('a key of another type', () => {
       const [command = '', ...rest] = filler
       const key = `${PREFIX}:{a}:lock`
       await server.command(command, key, ...rest)
-      const other = await hf.lock('b').acquire()
+      // What a busy machine makes it ask twice is of unknown outcome.
+      const patient = createHoldfast({ store: redisStore(real.client), budget: '20s', prefix: PREFIX })
+      const other = await patient.lock('b').acquire()
       for (const run of [
-        () => hf.lock('a').acquire({ wait: '1m' }),
-        () => hf.lock('a').tryAcquire(),
-        () => hf.inspect('a'),
-        () => hf.forceRelease('a', { owner: 'x' }),
+        () => patient.lock('a').acquire({ wait: '1m' }),
+        () => patient.lock('a').tryAcquire(),
+        () => patient.inspect('a'),
+        () => patient.forceRelease('a', { owner: 'x' }),
       ]) {
         const { ms, error } = await settle<unknown>(run())
         expect(error).toBeInstanceOf(StoreRefusedError)
@@ -141,11 +143,12 @@ describe('a key of another type', () => {
         })
         expect(error?.message).toContain(`a ${type} lies at ${key}`)
         expect(error?.message).toContain('Choose another name or prefix')
-        expect(ms).toBeLessThan(1_000)
+        expect(ms).toBeLessThan(5_000)
       }
       // It does not take the others of its call along, and nothing was touched.
       expect(await other.release()).toEqual({ released: true, confirmed: true })
       expect(await server.command('TYPE', key)).toBe(type)
+      await patient.close()
     },
   )
 
