@@ -20,9 +20,9 @@ afterEach(async () => {
 })
 
 test.each([
-  ['after a while', '50s', async () => undefined],
+  ['after a while', 50_000, async () => undefined],
   // Before that while is over.
-  ['as soon as the client itself has a new connection', '9s', async (door: TcpProxy) => resetThose(door)],
+  ['as soon as the client itself has a new connection', 9_000, async (door: TcpProxy) => resetThose(door)],
 ])('connections that nobody answers are given up: %s', { timeout: 60_000 }, async (_when, wait, then) => {
   set = await startReplicaSet({ replicas: 1 })
   const { door } = set
