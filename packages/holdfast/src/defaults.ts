@@ -95,6 +95,8 @@ export const bounds = {
   maxAcknowledgeWithin: 10_000,
   /** Connections for acknowledged calls: each blocks its own until the replicas have answered, and gathers calls meanwhile. */
   ownConnections: 4,
+  /** So long one may take to be opened: a client gives one silent sentinel ten seconds before it asks the next. */
+  ownOpening: 12_000,
   /** How often a Sentinel client is asked for its primary while it knows none. */
   seekPrimary: 25,
   /** A connection on which a call was not answered in its time, nor this much later, is ended. */

@@ -13,6 +13,7 @@ import type {
   ReleaseResult,
   RenewAsk,
   RenewResult,
+  ServerIdentity,
 } from './contract.ts'
 import { tellFenceLead } from './fence-lead.ts'
 import type { LockRules } from './lock-rules.ts'
@@ -28,14 +29,24 @@ export interface LockChannel {
 /** A lock store over rows that can be read and changed in one step. */
 export class RulesLockStore implements LockStore {
   readonly process: string
+  readonly identify?: () => Promise<ServerIdentity | null>
   readonly #step: DoStep<LockRules>
   readonly #channel: LockChannel | null
 
-  /** @param channel `null` where nobody can be woken: waiters ask again by themselves */
-  constructor(process: string, step: DoStep<LockRules>, channel: LockChannel | null) {
+  /**
+   * @param channel `null` where nobody can be woken: waiters ask again by themselves
+   * @param identify says where the rows are, if they can be reached from elsewhere
+   */
+  constructor(
+    process: string,
+    step: DoStep<LockRules>,
+    channel: LockChannel | null,
+    identify?: () => Promise<ServerIdentity | null>,
+  ) {
     this.process = process
     this.#step = step
     this.#channel = channel
+    if (identify !== undefined) this.identify = identify
   }
 
   async acquire(ask: AcquireAsk, attempt: Attempt): Promise<Answer<AcquireResult>> {

@@ -1,4 +1,5 @@
 import type { Finding } from '../../check/report.ts'
+import type { ServerIdentity } from '../../store/contract.ts'
 import { StoreFailure } from '../../store/failure.ts'
 import type {
   GiveUp,
@@ -25,6 +26,12 @@ const IN_TRANSACTION = 1568
 /** By max_statement_time of MariaDB. */
 const INTERRUPTED = 1969
 const MOST_TRIES = 5
+/** ER_UNKNOWN_SYSTEM_VARIABLE. */
+const UNKNOWN_VARIABLE = 1193
+
+/** MariaDB names itself by nothing that other machines could not share: so also since when it runs, to the second. */
+const MARIADB_IDENTITY = `SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir, UNIX_TIMESTAMP() - CAST(VARIABLE_VALUE AS UNSIGNED))
+  FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'`
 
 /** MySQL or MariaDB, as the shared part of the SQL stores sees it. */
 export class MysqlPort implements SqlPort {
@@ -123,6 +130,20 @@ export class MysqlPort implements SqlPort {
     const lost = flush === '0' ? 'crash' : flush === '1' ? 'nothing' : 'power'
     const setting = 'innodb_flush_log_at_trx_commit'
     return durabilityOf(lost, `${setting} ${flush}`, `${setting} 1`)
+  }
+
+  async identity(): Promise<ServerIdentity | null> {
+    const ask = (query: string) => this.#with((session) => session.rows(query))
+    try {
+      const [row] = await ask('SELECT @@server_uuid').catch((error: unknown) => {
+        if (numberOf(error) !== UNKNOWN_VARIABLE) throw error
+        return ask(MARIADB_IDENTITY)
+      })
+      const server = row?.[0] ?? null
+      return server === null ? null : { server, copies: null, dependent: null }
+    } catch (error) {
+      throw this.failureOf(error, 'before')
+    }
   }
 
   failureOf(error: unknown, when: SqlMoment): StoreFailure {

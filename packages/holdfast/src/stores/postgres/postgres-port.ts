@@ -1,4 +1,5 @@
 import type { Finding } from '../../check/report.ts'
+import type { ServerIdentity } from '../../store/contract.ts'
 import type { StoreFailure } from '../../store/failure.ts'
 import type {
   GiveUp,
@@ -15,7 +16,10 @@ import { durabilityOf } from '../sql/durability.ts'
 import type { PostgresNames } from './names.ts'
 import type { PostgresClientPort } from './port.ts'
 import { failureOf, isReadOnly, readOnlyTransaction } from './refusal.ts'
-import { DURABILITY, foundIn, IS_STANDBY, PostgresStatements } from './statements.ts'
+import { DURABILITY, foundIn, IDENTITY, IS_STANDBY, PostgresStatements } from './statements.ts'
+
+/** insufficient_privilege and undefined_function: services that speak like Postgres. */
+const NOT_TOLD: readonly unknown[] = ['42501', '42883']
 
 /** Postgres, as the shared part of the SQL stores sees it. */
 export class PostgresPort implements SqlPort {
@@ -62,6 +66,16 @@ export class PostgresPort implements SqlPort {
     const saw = `synchronous_commit ${commit}, fsync ${fsync}`
     const lost = commit === 'off' ? 'crash' : fsync === 'on' ? 'nothing' : 'power'
     return durabilityOf(lost, saw, 'synchronous_commit and fsync on')
+  }
+
+  async identity(): Promise<ServerIdentity | null> {
+    try {
+      const server = await this.#client.query(IDENTITY)
+      return { server, copies: server.split(' ', 1)[0] ?? null, dependent: null }
+    } catch (error) {
+      if (NOT_TOLD.includes((error as { code?: unknown }).code)) return null
+      throw this.failureOf(error, 'before')
+    }
   }
 
   failureOf(error: unknown, when: SqlMoment): StoreFailure {

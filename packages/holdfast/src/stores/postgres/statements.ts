@@ -30,6 +30,10 @@ export const IS_STANDBY = 'pg_is_in_recovery()'
 export const DURABILITY =
   "SELECT current_setting('synchronous_commit') || ' ' || current_setting('fsync') AS state"
 
+/** The data's own name, which standbys have as well, and since when this server runs. */
+export const IDENTITY =
+  "SELECT system_identifier || ' ' || extract(epoch FROM pg_postmaster_start_time()) AS state FROM pg_control_system()"
+
 /** The channel on which a process is told something. */
 export function channelOf(process: string): string {
   return `holdfast_${process}`

@@ -2,7 +2,7 @@ import { isClosed, refuseKeyPrefix } from './client-checks.ts'
 import type { Clock } from '../../clock.ts'
 import { ConnectionWatch, Persistence, reconnectDelay, type ClientEvents } from './connection.ts'
 import { commandSender } from './ioredis-command.ts'
-import { OwnConnections, type OwnConnection } from './own-connections.ts'
+import { OwnConnections, type OpenOwn, type OwnConnection } from './own-connections.ts'
 import type { RedisPort, Subscription } from './port.ts'
 
 /** What we use of a client of ioredis (5 or 6) or iovalkey. */
@@ -57,7 +57,8 @@ export class IoredisPort implements RedisPort {
     this.#send = commandSender(client)
     this.#clock = clock
     this.#watch = new ConnectionWatch(client, clock)
-    this.#own = new OwnConnections(clock, () => openOwn(client))
+    this.#own = new OwnConnections(clock, (endBy) => openOwn(client, endBy))
+    this.#watch.onConnection(() => this.#own.anew())
   }
 
   get ready(): boolean {
@@ -134,7 +135,7 @@ export class IoredisPort implements RedisPort {
 }
 
 /** Without a strategy for reconnecting it ends with its connection, and rejects what was in flight instead of sending it again. */
-async function openOwn(client: IoredisLike): Promise<OwnConnection> {
+async function openOwn(client: IoredisLike, endBy: Parameters<OpenOwn>[0]): Promise<OwnConnection> {
   const own = client.duplicate({
     lazyConnect: true,
     enableOfflineQueue: false,
@@ -144,6 +145,7 @@ async function openOwn(client: IoredisLike): Promise<OwnConnection> {
   }) as IoredisSubscriber
   own.on('error', () => undefined)
   own.on('connect', () => own.stream?.unref?.())
+  endBy(() => own.disconnect())
   await own.connect()
   return {
     get alive() {

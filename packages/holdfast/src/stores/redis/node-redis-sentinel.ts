@@ -87,7 +87,8 @@ export class NodeRedisSentinelPort implements RedisPort {
     this.#clock = clock
     this.#watch = new ConnectionWatch(this.#events, clock)
     this.#discovery = new SentinelDiscovery(clock)
-    this.#own = new OwnConnections(clock, async () => openOwn(await this.#needPrimary()))
+    this.#own = new OwnConnections(clock, async (endBy) => openOwn(await this.#needPrimary(), endBy))
+    this.#watch.onConnection(() => this.#own.anew())
     client.on('end', this.#onEnd)
     client.on('topology-change', this.#onChange)
   }

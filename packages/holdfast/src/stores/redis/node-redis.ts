@@ -1,7 +1,7 @@
 import { isNotOpen, refuseKeyPrefix } from './client-checks.ts'
 import type { Clock } from '../../clock.ts'
 import { ConnectionWatch, Persistence, type ClientEvents } from './connection.ts'
-import { OwnConnections, type OwnConnection } from './own-connections.ts'
+import { OwnConnections, type OpenOwn, type OwnConnection } from './own-connections.ts'
 import type { RedisPort, Subscription } from './port.ts'
 
 /** What we use of a client of node-redis (5 or 6). */
@@ -54,7 +54,8 @@ export class NodeRedisPort implements RedisPort {
     this.#client = client
     this.#clock = clock
     this.#watch = new ConnectionWatch(client, clock)
-    this.#own = new OwnConnections(clock, () => openOwn(client))
+    this.#own = new OwnConnections(clock, (endBy) => openOwn(client, endBy))
+    this.#watch.onConnection(() => this.#own.anew())
   }
 
   get ready(): boolean {
@@ -144,13 +145,18 @@ export function subscribeOver(
 }
 
 /** Without a strategy for reconnecting it ends with its connection. */
-export async function openOwn(client: NodeRedisLike): Promise<OwnConnection> {
+export async function openOwn(client: NodeRedisLike, endBy: Parameters<OpenOwn>[0]): Promise<OwnConnection> {
   const { options } = client as { options?: { socket?: object } }
   const socket = { ...options?.socket, reconnectStrategy: false }
   const own = client.duplicate({ disableOfflineQueue: true, socket }) as NodeRedisSubscriber
   let over = false
+  const end = (): void => {
+    over = true
+    if (own.isOpen) own.destroy()
+  }
   own.on('error', () => undefined)
   own.on('ready', () => own.unref())
+  endBy(end)
   try {
     await own.connect()
   } catch (error) {
@@ -162,9 +168,6 @@ export async function openOwn(client: NodeRedisLike): Promise<OwnConnection> {
       return !over && own.isReady
     },
     send: (command) => own.sendCommand(command),
-    end: () => {
-      over = true
-      if (own.isOpen) own.destroy()
-    },
+    end,
   }
 }

@@ -12,6 +12,13 @@ export interface OwnConnection {
   end(): void
 }
 
+/**
+ * Begins a connection; rejects when that is not possible now.
+ *
+ * @param endBy is told what ends it while it is not open yet; whether the promise settles then does not matter
+ */
+export type OpenOwn = (endBy: (end: () => void) => void) => Promise<OwnConnection>
+
 /** One that waits for its turn. */
 interface Waiting {
   readonly proceed: () => void
@@ -23,15 +30,16 @@ interface Waiting {
  */
 export class OwnConnections {
   readonly #clock: Clock
-  readonly #open: () => Promise<OwnConnection>
+  readonly #open: OpenOwn
   readonly #idle: OwnConnection[] = []
   readonly #lent = new Set<OwnConnection>()
+  /** Each ends a connection that is being opened; `late` when who asked for it has gone. */
+  readonly #opening = new Set<{ readonly giveUp: () => void; late: boolean }>()
   readonly #waiting: Waiting[] = []
   #count = 0
   #closed = false
 
-  /** @param open begins a connection; rejects when that is not possible now */
-  constructor(clock: Clock, open: () => Promise<OwnConnection>) {
+  constructor(clock: Clock, open: OpenOwn) {
     this.#clock = clock
     this.#open = open
   }
@@ -53,10 +61,16 @@ export class OwnConnections {
     }
   }
 
-  /** Ends all of them, also those that are lent. */
+  /** Ends all of them, also those that are lent, and those that are being opened. */
   close(): void {
     this.#closed = true
     for (const connection of [...this.#idle, ...this.#lent]) connection.end()
+    for (const { giveUp } of this.#opening) giveUp()
+  }
+
+  /** Another server may answer now: who is still on the way to the one before takes the place of who would get through. */
+  anew(): void {
+    for (const { late, giveUp } of this.#opening) if (late) giveUp()
   }
 
   async #take(until: number): Promise<OwnConnection> {
@@ -80,7 +94,7 @@ export class OwnConnections {
   async #begin(until: number): Promise<OwnConnection> {
     this.#count += 1
     let late = false
-    const opening = this.#open()
+    const opening = this.#openInTime(this.#left(until))
     const timeout = new Promise<never>((_, reject) => {
       const timer = this.#clock.setTimer(() => {
         late = true
@@ -100,6 +114,47 @@ export class OwnConnections {
       if (!late) this.#gone()
       throw error instanceof StoreFailure ? error : noConnection(messageOf(error), error)
     }
+  }
+
+  /** Towards a machine that went away without a word it would be opened for ever: it is given up, and never used. */
+  #openInTime(wanted: number): Promise<OwnConnection> {
+    return new Promise((resolve, reject) => {
+      let over = false
+      let end = (): void => undefined
+      const giveUp = (): void => {
+        settled()
+        over = true
+        end()
+        reject(new Error('it was given up'))
+      }
+      const opening = { giveUp, late: false }
+      const timers = [
+        this.#clock.setTimer(() => {
+          opening.late = true
+        }, wanted),
+        this.#clock.setTimer(giveUp, Math.max(wanted, bounds.ownOpening)),
+      ]
+      const settled = (): void => {
+        for (const timer of timers) timer.cancel()
+        this.#opening.delete(opening)
+      }
+      this.#opening.add(opening)
+      const endBy = (own: () => void): void => {
+        end = own
+        if (over) own()
+      }
+      this.#open(endBy).then(
+        (connection) => {
+          settled()
+          if (over) connection.end()
+          else resolve(connection)
+        },
+        (error: unknown) => {
+          settled()
+          reject(error)
+        },
+      )
+    })
   }
 
   #giveBack(connection: OwnConnection): void {

@@ -1,18 +1,26 @@
 import type { Attempt } from '../../store/attempt.ts'
 import type { ServerIdentity } from '../../store/contract.ts'
+import type { StoreFailure } from '../../store/failure.ts'
 import { infoLine, infoText } from './info.ts'
 import type { RedisPort } from './port.ts'
+import { failureOf } from './refusal.ts'
 
 /**
  * Which server a client is connected to, by its run id; a primary and its replicas share their replication id. One command; `null`
  * when the client's user may not ask, or a service shows nothing.
  *
- * @throws what the port throws when there is no connection in time
+ * @throws what the port throws when there is no connection in time, and a `StoreFailure` when the answer was lost, or it may tell later
  */
 export async function readIdentity(port: RedisPort, { until }: Attempt): Promise<ServerIdentity | null> {
   if (!port.ready) await port.whenReady(until)
-  const reply = await port.send(['INFO']).catch(() => null)
+  const reply = await port.send(['INFO']).catch((error: unknown) => notTold(failureOf(error, port.client)))
   return identityIn(infoText(reply))
+}
+
+/** Who may not ask, or asks where nobody knows the command, is told no more the next time. All else passes. */
+function notTold(failure: StoreFailure): null {
+  if (failure.reason === 'NOPERM' || failure.reason === 'ERR') return null
+  throw failure
 }
 
 /** @param info the reply to INFO */

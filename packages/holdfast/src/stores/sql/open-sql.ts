@@ -45,7 +45,7 @@ export function openSql(context: StoreContext, connect: (process: string) => Sql
     return new LockRules(tables, process, channel === null ? null : tables)
   }
   return {
-    locks: new RulesLockStore(process, locks.steps(lockRules), channel),
+    locks: new RulesLockStore(process, locks.steps(lockRules), channel, () => port.identity()),
     limits: new RulesLimitStore(limits.steps((space) => new LimitRules(new SqlLimitTables(space)))),
     once: new RulesOnceStore(
       once.steps((space) => new OnceRules(new SqlOnceTables(space))),

@@ -1,4 +1,5 @@
 import type { Finding } from '../../check/report.ts'
+import type { ServerIdentity } from '../../store/contract.ts'
 import type { StoreFailure } from '../../store/failure.ts'
 import type { QueueEntry } from '../../store/wait-queue.ts'
 
@@ -101,6 +102,8 @@ export interface SqlPort {
   sweep(kind: SqlKind, after: string): Promise<string>
   /** What its settings say of whether commits outlive a crash. Rejects with the client's own error. */
   durability(): Promise<Finding>
+  /** Which server it is; `null` when that one does not tell our user. Rejects with a `StoreFailure`. */
+  identity(): Promise<ServerIdentity | null>
   /** How an error of the client or the database is to be taken. */
   failureOf(error: unknown, when: SqlMoment): StoreFailure
 }

@@ -74,6 +74,7 @@ class Bench {
         return one
       },
       durability: () => Promise.reject(new Error('not asked')),
+      identity: () => Promise.reject(new Error('not asked')),
       read: () => Promise.reject(new Error('nothing is read here')),
       sweep: () => Promise.resolve(''),
       failureOf: (error, when) => {

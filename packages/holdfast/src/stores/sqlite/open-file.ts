@@ -17,6 +17,11 @@ export class OpenFile {
     this.#identity = this.#path === null ? null : lookAt(this.#path)
   }
 
+  /** Tells the file from all others of this machine; `null` where it cannot be told. */
+  get identity(): string | null {
+    return this.#identity
+  }
+
   /** Whether another connection has the same file open. Of databases without a file each is one of its own. */
   isOf(database: SqliteDatabase): boolean {
     const path = pathOf(database)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { SqliteCallersTransaction } from './callers-transaction.ts'
 import { checkUsable, type SqliteDatabase, type SqliteStatement } from './database.ts'
 import { OpenFile } from './open-file.ts'
@@ -23,6 +24,11 @@ export class SqliteSession {
   constructor(database: SqliteDatabase) {
     this.#database = database
     this.#file = new OpenFile(database)
+  }
+
+  /** Which file it is; of databases without one each is the only one of its connection. */
+  get identity(): string {
+    return this.#file.identity ?? nameOf(this.#database)
   }
 
   /** @throws InvalidArgumentError when it is no transaction in the same file */
@@ -86,4 +92,12 @@ export class SqliteSession {
       commit: this.#database.prepare('COMMIT'),
     }
   }
+}
+
+const names = new WeakMap<SqliteDatabase, string>()
+
+function nameOf(database: SqliteDatabase): string {
+  const name = names.get(database) ?? randomUUID()
+  names.set(database, name)
+  return name
 }

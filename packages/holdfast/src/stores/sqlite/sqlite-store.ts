@@ -50,6 +50,7 @@ function openSqlite(session: SqliteSession, context: StoreContext): OpenStore {
       process,
       transactions.steps((tables) => new LockRules(tables, process, null)),
       null,
+      () => Promise.resolve({ server: session.identity, copies: null, dependent: null }),
     ),
     limits: new RulesLimitStore(transactions.steps((tables) => new LimitRules(tables.limits))),
     once: new RulesOnceStore(
