@@ -9,6 +9,7 @@ import { newProcessName } from '../../store/owner.ts'
 import { RulesLockStore } from '../../store/rules-lock-store.ts'
 import type { WakeChannel } from '../../store/wake-channel.ts'
 import { askWithin } from './durability.ts'
+import { GivenTime } from './given-time.ts'
 import { SqlLockTables } from './lock-tables.ts'
 import type { SqlKind, SqlPort } from './port.ts'
 import type { SqlSpace } from './space.ts'
@@ -54,10 +55,11 @@ export function openSql(context: StoreContext, connect: (process: string) => Sql
         isKept: (error) => error instanceof StoreFailure && ROW_KEPT.has(error.reason),
       },
     ),
-    check: async (budget) => ({
-      findings: [await askWithin(context.clock, budget, () => port.durability())],
-      rights: null,
-    }),
+    check: async (budget) => {
+      const time = new GivenTime(context.clock, budget)
+      const asked = askWithin(context.clock, budget, () => port.durability(time))
+      return { findings: [await asked.finally(time.end)], rights: null }
+    },
     close: async () => {
       for (const transactions of [locks, limits, once]) transactions.close()
       await channel?.close()
