@@ -266,7 +266,7 @@ export const limitMutants = {
   },
   'settled-under-two-ids': {
     file: 'packages/holdfast/src/limit/counted.ts',
-    text: 'const id = unsure?.cost === cost ? unsure.id : this.#engine.newId()',
+    text: 'const id = unsure?.id ?? this.#engine.newId()',
     replacement: 'const id = this.#engine.newId()',
     caughtBy: {
       file: 'packages/holdfast/src/limit/reservation.test.ts',

@@ -157,7 +157,9 @@ export class OnceCall {
   }
 
   async #replay(stored: StoredOutcome): Promise<Came> {
-    return { kind: 'replay', work: await replayOf(this.#parts.about, this.#context.options.codec, stored) }
+    const replay = replayOf(this.#parts.about, this.#context.options.codec, stored)
+    // The codec may take its time, or never come to an end.
+    return { kind: 'replay', work: (await this.#wait.for(replay)) as WorkOutcome }
   }
 
   get #isOver(): boolean {

@@ -313,6 +313,12 @@ describe('while another runs it', () => {
     expect(bench.clock.keepAliveTimers).toBe(0)
   })
 
+  test('a signal of a stand-in that lacks newer methods will do', async () => {
+    const { signal } = new AbortController()
+    const old = Object.assign(signal, { throwIfAborted: undefined }) as unknown as AbortSignal
+    expect(await both()[0].run(ask, { signal: old }, () => 1)).toMatchObject({ value: 1 })
+  })
+
   test('a caller that aborts while it asks leaves no claim behind, and others of its process go on', async () => {
     const [one] = both()
     bench.trouble({ arrivesAfter: 100 }, 'claim')

@@ -102,7 +102,7 @@ export class Idempotency {
     const call = checkRunOptions(options)
     checkFunction(work, 'work', 'payments.run({ key, scope }, { fingerprint: body }, async (run) => { … })')
     this.#engine.assertOpen()
-    call.signal?.throwIfAborted()
+    if (call.signal?.aborted === true) throw call.signal.reason
     if (call.transaction !== null) return this.#runWithin(call.transaction.given, call, about, work)
     const began = this.#engine.clock.monotonic()
     let came: Came

@@ -31,7 +31,9 @@ export class StoreTake implements Counted {
   readonly #engine: LimitEngine
   readonly #budget: number
   #counts: number
-  /** The change whose outcome is not known: asked again, it must carry the same id. */
+  /** Settles when the change that is under way has ended; `null` when there is none. */
+  #changing: Promise<void> | null = null
+  /** The change whose outcome is not known: asked again, with the same id, before any other. */
   #unsure: { readonly id: string; readonly cost: number; readonly until: number } | null = null
 
   constructor(
@@ -69,15 +71,36 @@ export class StoreTake implements Counted {
 
   /** @throws ClosedError; StoreUnavailableError, StoreRefusedError: it may be repeated then */
   async change(cost: number): Promise<boolean> {
-    const taken = this.#counts
-    if (cost === taken) return true
-    const { clock, store } = this.#engine
+    const until = this.#engine.clock.monotonic() + this.#budget
+    // One after another: each begins with what the one before came to.
+    while (this.#changing !== null) await this.#changing
+    const changed = this.#changeTo(cost, until)
+    const ended = (): void => {
+      this.#changing = null
+    }
+    this.#changing = changed.then(ended, ended)
+    return changed
+  }
+
+  async #changeTo(cost: number, until: number): Promise<boolean> {
     const unsure = this.#unsure
-    // The store has forgotten the first ask by now: asked again, it might give back twice.
-    if (unsure !== null && clock.monotonic() > unsure.until) return false
+    if (unsure !== null) {
+      // The store has forgotten the first ask by now: asked again, it might give back twice.
+      if (this.#engine.clock.monotonic() > unsure.until) return false
+      // What is counted now is known only when that has come to an end.
+      if (unsure.cost !== cost && !(await this.#adjust(unsure.cost, until))) return false
+    }
+    return cost === this.#counts || this.#adjust(cost, until)
+  }
+
+  /** Asks the store, until some monotonic time. */
+  async #adjust(cost: number, until: number): Promise<boolean> {
     if (this.#engine.over) throw new ClosedError()
-    const id = unsure?.cost === cost ? unsure.id : this.#engine.newId()
-    // At once, so that two changes at the same time do not give the same back twice.
+    const { clock, store } = this.#engine
+    const [taken, unsure, now] = [this.#counts, this.#unsure, clock.monotonic()]
+    const id = unsure?.id ?? this.#engine.newId()
+    const budget = Math.max(0, until - now)
+    // At once, for those who look meanwhile.
     this.#counts = cost
     const { id: take, address, policies, at } = this
     const outcome = await this.#engine.operate<AdjustResult>(
@@ -86,7 +109,7 @@ export class StoreTake implements Counted {
         isLate: ({ kind }) => kind === 'late',
         ask: (attempt) => store.adjust({ address, policies, take, id, at, taken, cost }, attempt),
       },
-      this.#budget,
+      budget,
     )
     if (outcome.kind === 'done') {
       this.#unsure = null
@@ -94,8 +117,8 @@ export class StoreTake implements Counted {
     }
     this.#counts = taken
     if (outcome.kind === 'unknown') {
-      const until = unsure?.until ?? clock.monotonic() + (BUDGETS_REMEMBERED - 1) * this.#budget
-      this.#unsure = { id, cost, until }
+      const known = now + BUDGETS_REMEMBERED * budget
+      this.#unsure = { id, cost, until: Math.min(unsure?.until ?? Infinity, known) }
     }
     throw publicError(outcome, `Changing what ${JSON.stringify(this.subject)} has taken of ${this.limiter}`)
   }

@@ -62,7 +62,10 @@ export class Decider {
     this.#engine = engine
     this.#shared = shared
     this.#options = options
-    this.#limits = new LimitsBySubject(shared.policies, options.limitFor, shared.known)
+    this.#limits = new LimitsBySubject(shared.policies, options.limitFor, shared.known, {
+      clock: engine.clock,
+      budget: options.budget,
+    })
     const { lease } = options
     this.#leases = lease === null ? null : shared.leases(lease, (...ask) => this.#askTokens(...ask))
   }

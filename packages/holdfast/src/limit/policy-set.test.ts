@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { InvalidArgumentError } from '../errors.ts'
 import { LimiterBench } from '../testing/limiter-bench.ts'
+import { VirtualClock } from '../testing/virtual-clock.ts'
 import { concurrency, fixedWindow, slidingWindow, tokenBucket } from './policies.ts'
 import { checkPolicies, KnownPolicies, LimitsBySubject, type LimitFor } from './policy-set.ts'
 
 const loose = (value: unknown): never => value as never
+const patience = { clock: new VirtualClock(), budget: 100 }
 const api = slidingWindow({ limit: 100, per: '1m' })
 const burst = tokenBucket({ capacity: 20, refill: 10, per: '1s' })
 const hourly = slidingWindow({ limit: 1_000, per: '1h', name: 'hourly' })
@@ -36,7 +38,7 @@ describe('the policies of a limiter', () => {
 
 describe('limits by subject', () => {
   const limits = (base: unknown, limitFor: unknown) =>
-    new LimitsBySubject(checkPolicies(base), limitFor as LimitFor, new KnownPolicies()).of('u')
+    new LimitsBySubject(checkPolicies(base), limitFor as LimitFor, new KnownPolicies(), patience).of('u')
 
   test.each([
     ['nothing', undefined, 100],
@@ -71,7 +73,7 @@ describe('limits by subject', () => {
   })
 
   test('that are equal are the same object', () => {
-    const by = new LimitsBySubject(checkPolicies(api), () => ({ limit: 5 }), new KnownPolicies())
+    const by = new LimitsBySubject(checkPolicies(api), () => ({ limit: 5 }), new KnownPolicies(), patience)
     expect(by.of('u')).toBe(by.of('v'))
   })
 
@@ -149,5 +151,20 @@ describe('limits by subject', () => {
       expect(() => bench.hf.limiter('api', api, loose({ limitFor }))).toThrow(
         /^limitFor: .* is not a function/,
       )
+  })
+
+  test('that never come are waited for within the budget, and hold up nobody', async () => {
+    const bench = new LimiterBench()
+    const limitFor = (): Promise<never> => new Promise(() => undefined)
+    const limiter = bench.hf.limiter('silent', api, { limitFor, budget: '100ms' })
+    const failed = { option: 'limitFor', message: expect.stringContaining('100 ms') as string }
+    for (const call of [
+      () => limiter.take('u'),
+      () => limiter.peek('u'),
+      () => limiter.reset('u'),
+      () => limiter.waitFor('u', { wait: '1h' }),
+    ])
+      expect(await bench.outcomeOf<unknown>(call(), 100)).toMatchObject({ error: failed })
+    expect(bench.clock.pendingTimers).toBe(0)
   })
 })

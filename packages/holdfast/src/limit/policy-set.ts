@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import { bounds } from '../defaults.ts'
 import type { Duration } from '../duration.ts'
 import { InvalidArgumentError } from '../errors.ts'
@@ -125,7 +126,18 @@ export class LimitsBySubject {
   readonly #limitFor: LimitFor | null
   readonly #known: KnownPolicies
 
-  constructor(base: Policies, limitFor: LimitFor | null, known: KnownPolicies) {
+  readonly #clock: Clock
+  readonly #budget: number
+
+  /** @param budget milliseconds within which a promise of limits has to come to something */
+  constructor(
+    base: Policies,
+    limitFor: LimitFor | null,
+    known: KnownPolicies,
+    { clock, budget }: { clock: Clock; budget: number },
+  ) {
+    this.#clock = clock
+    this.#budget = budget
     this.#base = base
     this.#limitFor = limitFor
     this.#known = known
@@ -135,8 +147,25 @@ export class LimitsBySubject {
   of(subject: string): Policies | Promise<Policies> {
     if (this.#limitFor === null) return this.#base
     const limits = this.#limitFor(subject)
-    if (isThenable(limits)) return Promise.resolve(limits).then((value) => this.#checked(value))
-    return this.#checked(limits)
+    return isThenable(limits) ? this.#awaited(subject, limits) : this.#checked(limits)
+  }
+
+  /** Bounded: who waits for the caller's function would wait for ever with it, and hold up the line. */
+  #awaited(subject: string, limits: PromiseLike<SubjectLimits>): Promise<Policies> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void =>
+        reject(
+          new InvalidArgumentError('limitFor', subject, {
+            problem: `got no limits from it within the budget of ${this.#budget} ms`,
+            remedy: 'Give the function a time-out of its own, and let it return other limits then.',
+          }),
+        )
+      const timer = this.#clock.setTimer(giveUp, this.#budget, { keepAlive: true })
+      Promise.resolve(limits)
+        .finally(() => timer.cancel())
+        .then((value) => this.#checked(value))
+        .then(resolve, reject)
+    })
   }
 
   #checked(limits: SubjectLimits): Policies {

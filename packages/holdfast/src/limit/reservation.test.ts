@@ -115,6 +115,59 @@ describe('a reservation', () => {
     expect(await left()).toBe(900)
   })
 
+  test.each([
+    ['less', 100],
+    ['nothing', 0],
+    ['more', 900],
+    ['what was reserved', 800],
+  ])('whose settling is unknown, and settled at %s then, counts that alone', async (_what, actual) => {
+    const reservation = await limiter.reserve('u', { cost: 800 })
+    await limiter.take('u', { cost: 50 })
+    bench.trouble('unanswered', 'adjust')
+    await bench.outcomeOf(reservation.settle(300), 100)
+    bench.heal()
+    expect(await reservation.settle(actual)).toBe(true)
+    expect(await left()).toBe(950 - actual)
+  })
+
+  test('whose settling was not done, and settled at something else then, counts that alone', async () => {
+    const reservation = await limiter.reserve('u', { cost: 800 })
+    await limiter.take('u', { cost: 50 })
+    bench.trouble('swallowed', 'adjust')
+    await bench.outcomeOf(reservation.settle(300), 100)
+    bench.heal()
+    expect(await reservation.cancel()).toBe(true)
+    expect(await left()).toBe(950)
+  })
+
+  test('that is settled and refunded at the same time gives back once, whichever fails', async () => {
+    const reservation = await limiter.reserve('u', { cost: 800 })
+    await limiter.take('u', { cost: 50 })
+    bench.trouble('unsent', 'adjust')
+    const settling = bench.outcomeOf(reservation.settle(300), 100)
+    const refunding = limiter.refund('u', reservation.decision).catch(() => false)
+    bench.heal()
+    await settling
+    await refunding
+    await reservation.cancel()
+    expect(await left()).toBe(950)
+  })
+
+  test('whose settling was done by its last try, late in the budget, is remembered for as long as it may be repeated', async () => {
+    const reservation = await limiter.reserve('u', { cost: 800 })
+    await limiter.take('u', { cost: 50 })
+    bench.trouble('swallowed', 'adjust')
+    const settling = reservation.settle(300).catch((error: unknown) => error)
+    await bench.clock.advance(50)
+    bench.trouble('unanswered', 'adjust')
+    await bench.clock.advance(50)
+    expect(await settling).toMatchObject({ outcome: 'unknown' })
+    bench.heal()
+    await bench.clock.advance(90)
+    expect(await reservation.settle(300)).toBe(true)
+    expect(await left()).toBe(650)
+  })
+
   test('is not settled any more when all is closed, and that is told', async () => {
     const reservation = await limiter.reserve('u', { cost: 800 })
     await bench.hf.close()

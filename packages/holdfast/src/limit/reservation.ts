@@ -27,7 +27,8 @@ export class Reservation {
 
   /**
    * Counts what it came to instead of what was reserved: gives back what is less, counts what is more (even beyond the limit,
-   * for it has happened). The first call counts. One round trip. A call that failed may be repeated.
+   * for it has happened). The first call counts. A call that failed may be repeated, with another number as well. One round
+   * trip; two after a call whose outcome is not known.
    *
    * @returns whether it was changed; false when it was denied or settled before, or its time in the window is over
    * @throws InvalidArgumentError, ClosedError, StoreUnavailableError, StoreRefusedError

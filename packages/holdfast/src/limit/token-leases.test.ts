@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { bounds } from '../defaults.ts'
 import { seededRandomness } from '../testing/seeded-randomness.ts'
 import { LimiterBench } from '../testing/limiter-bench.ts'
+import type { Decision } from './decision.ts'
 import type { Limiter } from './limiter.ts'
 import { fixedWindow, slidingWindow, tokenBucket } from './policies.ts'
 
@@ -165,6 +166,38 @@ describe('leased tokens', () => {
     expect(await limiter.refund('u', decision)).toBe(true)
     expect(await limiter.refund('u', decision)).toBe(false)
     expect(await bench.other.limiter('api', policy).take('u', { cost: 100 })).toMatchObject({ allowed: true })
+  })
+
+  test('refunds of one lease give back each its own, at once or one after the other, also when one is unknown', async () => {
+    const policy = slidingWindow({ limit: 100, per: '1m' })
+    const limiter = bench.hf.limiter('api', policy, { lease: 9 })
+    const other = bench.other.limiter('api', policy)
+    const decisions = []
+    for (const cost of [1, 3, 5]) decisions.push(await limiter.take('u', { cost }))
+    const [one, three, five] = decisions as [Decision, Decision, Decision]
+    await other.take('u', { cost: 50 })
+    const left = async () => (await other.peek('u')).remaining + 1
+    expect(await left()).toBe(41)
+    await bench.clock.advance(2_000)
+    bench.trouble('unanswered', 'adjust')
+    expect(await bench.outcomeOf<unknown>(limiter.refund('u', one), 100)).toMatchObject({
+      error: { outcome: 'unknown' },
+    })
+    bench.heal()
+    expect(await Promise.all([three, five].map((each) => limiter.refund('u', each)))).toEqual([true, true])
+    expect(await left()).toBe(49)
+    expect(await limiter.refund('u', one)).toBe(true)
+    expect(await left()).toBe(50)
+  })
+
+  test('three refunds of one lease at once give back all three', async () => {
+    const policy = slidingWindow({ limit: 100, per: '1m' })
+    const limiter = bench.hf.limiter('api', policy, { lease: 9 })
+    const decisions: Decision[] = []
+    for (const cost of [1, 3, 5]) decisions.push(await limiter.take('u', { cost }))
+    await bench.clock.advance(2_000)
+    await Promise.all(decisions.map((each) => limiter.refund('u', each)))
+    expect((await bench.other.limiter('api', policy).peek('u')).remaining).toBe(99)
   })
 
   test('that come back by refunds are held no more than a lease', async () => {

@@ -297,6 +297,9 @@ class Lease {
   left: number
   readonly #tokens: SubjectTokens
   readonly #granted: GrantedTokens
+  readonly #tokensGranted: number
+  /** Given back to the store, or on the way there. */
+  #returned = 0
   #ended = false
 
   constructor(tokens: SubjectTokens, granted: GrantedTokens, policies: Policies) {
@@ -304,6 +307,7 @@ class Lease {
     this.#tokens = tokens
     this.#granted = granted
     this.policies = policies
+    this.#tokensGranted = take.counts
     this.left = take.counts
     let counted: number = bounds.tokenLeaseLife
     // No longer than every policy counts them: until the window ends, or the bucket is full again.
@@ -364,7 +368,10 @@ class Lease {
     this.#ended = true
     const { left } = this
     this.left = 0
-    if (left > 0) void this.#return(left).catch(() => undefined)
+    if (left === 0) return
+    // For good: a refund after it, when it failed, gives them back as well.
+    this.#returned += left
+    void this.#settle().catch(() => undefined)
   }
 
   /** A take out of it counts so much less (or more, with a negative number). */
@@ -376,9 +383,19 @@ class Lease {
     return this.#return(back)
   }
 
-  #return(tokens: number): Promise<boolean> {
-    const { take } = this.#granted
-    return take.change(Math.max(0, take.counts - tokens))
+  async #return(tokens: number): Promise<boolean> {
+    this.#returned += tokens
+    try {
+      return await this.#settle()
+    } catch (error) {
+      this.#returned -= tokens
+      throw error
+    }
+  }
+
+  /** Said as a whole, so that what is not known of one return does not give back twice with the next. */
+  #settle(): Promise<boolean> {
+    return this.#granted.take.change(Math.max(0, this.#tokensGranted - this.#returned))
   }
 }
 

@@ -9,6 +9,8 @@ export class Attempt {
   readonly until: number
   /** Monotonic milliseconds. A call that grants or prolongs must do nothing after this. */
   readonly validUntil: number
+  /** Monotonic milliseconds until which a call that counts may be asked again under its id; `null` where it never is. */
+  readonly againUntil: number | null
   /** Set by the caller: an earlier try is still without an answer. What refused it may be unheard. */
   afterSilence = false
   /** Set by the caller: do not send this (again). */
@@ -18,8 +20,14 @@ export class Attempt {
   /** Set by the store with `sent`: `validUntil` in the server's own milliseconds; `null` for calls that carry none. */
   notAfter: number | null = null
 
-  constructor(until: number, validUntil: number) {
+  constructor(until: number, validUntil: number, againUntil: number | null = null) {
     this.until = until
     this.validUntil = validUntil
+    this.againUntil = againUntil
   }
+}
+
+/** For how many milliseconds from `now` (monotonic) a store keeps the answer of a call that counts, in case it is asked again. */
+export function rememberFor({ until, againUntil }: Attempt, now: number): number {
+  return Math.max(0, Math.ceil(2 * (until - now)), Math.ceil((againUntil ?? now) - now))
 }

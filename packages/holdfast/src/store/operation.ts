@@ -158,7 +158,13 @@ export class Operation<R> implements Scheduled, AnswerListener<R> {
     const left = this.#until - now
     if (left < SHORTEST_TRY_MS || this.#attempts.length >= tries) return this.#giveUp()
     const end = now + this.#budget
-    const attempt = new Attempt(this.#until, validUntil === undefined ? end : Math.min(end, validUntil))
+    // A call that counts may be asked again for twice its budget, however late in it this try is.
+    const again = this.#until + this.#budget
+    const attempt = new Attempt(
+      this.#until,
+      validUntil === undefined ? end : Math.min(end, validUntil),
+      again,
+    )
     // Nearly always there is one.
     this.#attempts = this.#attempts === NO_ATTEMPTS ? [attempt] : [...this.#attempts, attempt]
     attempt.afterSilence = this.#unanswered > 0

@@ -29,7 +29,7 @@ export interface LockChannel {
 /** A lock store over rows that can be read and changed in one step. */
 export class RulesLockStore implements LockStore {
   readonly process: string
-  readonly identify?: () => Promise<ServerIdentity | null>
+  readonly identify?: (attempt: Attempt) => Promise<ServerIdentity | null>
   readonly #step: DoStep<LockRules>
   readonly #channel: LockChannel | null
 
@@ -41,7 +41,7 @@ export class RulesLockStore implements LockStore {
     process: string,
     step: DoStep<LockRules>,
     channel: LockChannel | null,
-    identify?: () => Promise<ServerIdentity | null>,
+    identify?: (attempt: Attempt) => Promise<ServerIdentity | null>,
   ) {
     this.process = process
     this.#step = step

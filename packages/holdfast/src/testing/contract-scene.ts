@@ -16,6 +16,7 @@ import type {
 } from '../store/contract.ts'
 import { OwnerMint } from '../store/owner.ts'
 import { CONTRACT_BUDGET_MS } from './contract-budget.ts'
+import { endAll } from './contract-ending.ts'
 import { Pace } from './contract-pace.ts'
 import type { LockStoreBench } from './lock-store-contract.ts'
 
@@ -113,12 +114,9 @@ export class Scene {
     return new Attempt(now + CONTRACT_BUDGET_MS, now + validFor)
   }
 
-  async end(): Promise<void> {
-    for (const { locks, opened } of this.#parties) {
-      locks.attend(false)
-      await opened.close()
-    }
-    await this.bench.end()
+  end(): Promise<void> {
+    for (const { locks } of this.#parties) locks.attend(false)
+    return endAll(this.#parties, this.bench)
   }
 
   async #passUntil(condition: () => boolean): Promise<void> {

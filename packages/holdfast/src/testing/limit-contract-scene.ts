@@ -12,6 +12,7 @@ import type {
 } from '../store/limit/contract.ts'
 import type { Policy, PolicyKind } from '../store/limit/policy.ts'
 import { CONTRACT_BUDGET_MS } from './contract-budget.ts'
+import { endAll } from './contract-ending.ts'
 import { Pace } from './contract-pace.ts'
 import type { LimitStoreBench } from './limit-store-contract.ts'
 
@@ -147,9 +148,8 @@ export class LimitScene {
     }
   }
 
-  async end(): Promise<void> {
-    for (const { opened } of this.#parties) await opened.close()
-    await this.bench.end()
+  end(): Promise<void> {
+    return endAll(this.#parties, this.bench)
   }
 }
 

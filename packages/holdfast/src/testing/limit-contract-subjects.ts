@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Attempt } from '../store/attempt.ts'
 import type { Policy } from '../store/limit/policy.ts'
 import {
   assertAdmitted,
@@ -190,6 +191,22 @@ const reserving: readonly LimitCaseOutline[] = [
           [true, 9 - actual, 9 - actual],
         )
       }
+    },
+  },
+  {
+    name: 'E22: an adjust whose try came late in its budget is remembered for as long as it may be asked again',
+    run: async (scene) => {
+      const one = await scene.open()
+      const policies = [policyOf('token-bucket', 10, LONG)]
+      const taken = await one.take(policies, 4)
+      await one.take(policies, 4)
+      const [id, now] = [scene.id(), scene.bench.clock.monotonic()]
+      const until = (units: number): number => now + scene.units(units)
+      const attempt = new Attempt(until(20), until(400), until(400))
+      assert.equal(await one.adjust(policies, taken, 1, { id, attempt }), true)
+      await scene.pass(44)
+      assert.equal(await one.adjust(policies, taken, 1, { id }), true)
+      assertAdmitted(await one.take(policies, 1), 4)
     },
   },
   {

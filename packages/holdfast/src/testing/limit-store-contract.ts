@@ -1,11 +1,12 @@
 import type { Clock, Randomness } from '../clock.ts'
-import { checkOptions } from '../options.ts'
 import type { Store } from '../store/contract.ts'
 import type { ContractCase } from './lock-store-contract.ts'
 import { kindCases } from './limit-contract-kinds.ts'
 import { LimitScene, type LimitDoors } from './limit-contract-scene.ts'
 import { subjectCases } from './limit-contract-subjects.ts'
 import { timeCases } from './limit-contract-times.ts'
+import { runAndEnd } from './contract-ending.ts'
+import { checkContract, checkUnit } from './contract-options.ts'
 
 /** What one case works with: a store that nobody used before, or a prefix of its own on one that others use. */
 export interface LimitStoreBench {
@@ -53,8 +54,7 @@ export interface LimitStoreContractOptions<B extends LimitStoreBench = LimitStor
 export function limitStoreContract<B extends LimitStoreBench>(
   options: LimitStoreContractOptions<B>,
 ): readonly ContractCase[] {
-  // A door under another name would leave its cases out without a word.
-  checkOptions(options, ['setUp', 'keys', 'keysWithoutExpiry'], 'limitStoreContract')
+  checkContract(options, { contract: 'limitStoreContract', doors: ['keys', 'keysWithoutExpiry'] })
   const has: Record<keyof LimitDoors, boolean> = {
     keys: options.keys !== undefined,
     keysWithoutExpiry: options.keysWithoutExpiry !== undefined,
@@ -65,16 +65,15 @@ export function limitStoreContract<B extends LimitStoreBench>(
     .map(({ name, run }) => ({
       name,
       run: async () => {
-        const bench = await options.setUp()
+        const bench = await checkUnit(await options.setUp())
         const scene = new LimitScene(bench, {
           keys: async () => (await options.keys?.(bench)) ?? [],
           keysWithoutExpiry: async () => (await options.keysWithoutExpiry?.(bench)) ?? [],
         })
-        try {
-          await run(scene)
-        } finally {
-          await scene.end()
-        }
+        await runAndEnd(
+          () => run(scene),
+          () => scene.end(),
+        )
       },
     }))
 }

@@ -1,5 +1,5 @@
 import type { Clock, Randomness } from '../clock.ts'
-import { checkOptions } from '../options.ts'
+import { InvalidArgumentError } from '../errors.ts'
 import type { Store, StoreTraits } from '../store/contract.ts'
 import { boundCases } from './contract-bounds.ts'
 import { fenceCases } from './contract-fences.ts'
@@ -8,6 +8,8 @@ import { leaseCases } from './contract-leases.ts'
 import { queueCases } from './contract-queue.ts'
 import { Scene } from './contract-scene.ts'
 import { takenCases } from './contract-taken.ts'
+import { runAndEnd } from './contract-ending.ts'
+import { checkContract, checkUnit } from './contract-options.ts'
 
 /** One demand of a contract. `run` rejects when the store does not meet it. */
 export interface ContractCase {
@@ -65,8 +67,17 @@ export interface LockStoreContractOptions<B extends LockStoreBench = LockStoreBe
 export function lockStoreContract<B extends LockStoreBench>(
   options: LockStoreContractOptions<B>,
 ): readonly ContractCase[] {
-  // A door under another name would leave its cases out without a word.
-  checkOptions(options, ['traits', 'setUp', 'remove', 'put', 'keysWithoutExpiry'], 'lockStoreContract')
+  checkContract(options, {
+    contract: 'lockStoreContract',
+    others: ['traits'],
+    doors: ['remove', 'put', 'keysWithoutExpiry'],
+  })
+  if (Object(options.traits) !== options.traits) {
+    throw new InvalidArgumentError('lockStoreContract.traits', options.traits, {
+      problem: 'are no traits of a store',
+      remedy: 'Give the `traits` of the store that `connect` gives.',
+    })
+  }
   const doors = {
     remove: options.remove !== undefined,
     put: options.put !== undefined,
@@ -78,17 +89,16 @@ export function lockStoreContract<B extends LockStoreBench>(
     .map(({ name, run }) => ({
       name,
       run: async () => {
-        const bench = await options.setUp()
+        const bench = await checkUnit(await options.setUp())
         const scene = new Scene(bench, options.traits, {
           remove: async (key) => options.remove?.(bench, key),
           put: async (key, value, ttl) => options.put?.(bench, key, value, ttl),
           keysWithoutExpiry: async () => (await options.keysWithoutExpiry?.(bench)) ?? [],
         })
-        try {
-          await run(scene)
-        } finally {
-          await scene.end()
-        }
+        await runAndEnd(
+          () => run(scene),
+          () => scene.end(),
+        )
       },
     }))
 }

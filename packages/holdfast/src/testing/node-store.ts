@@ -73,6 +73,7 @@ export class NodeStore implements Store {
       afterSilence: false,
       sent: null,
       notAfter: null,
+      againUntil: null,
     })
     await opened.close()
     return result

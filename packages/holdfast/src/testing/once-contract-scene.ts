@@ -4,6 +4,7 @@ import type { Answer, OpenStore } from '../store/contract.ts'
 import { onceAddress, type OnceAddress } from '../store/once/address.ts'
 import type { ClaimResult, OnceView, StoredOutcome } from '../store/once/contract.ts'
 import { CONTRACT_BUDGET_MS } from './contract-budget.ts'
+import { endAll } from './contract-ending.ts'
 import { Pace } from './contract-pace.ts'
 import type { OnceStoreBench } from './once-store-contract.ts'
 
@@ -81,9 +82,8 @@ export class OnceScene {
     return new Attempt(now + CONTRACT_BUDGET_MS, now + validFor)
   }
 
-  async end(): Promise<void> {
-    for (const { opened } of this.#parties) await opened.close()
-    await this.bench.end()
+  end(): Promise<void> {
+    return endAll(this.#parties, this.bench)
   }
 }
 

@@ -1,9 +1,10 @@
 import type { Clock, Randomness } from '../clock.ts'
-import { checkOptions } from '../options.ts'
 import type { Store } from '../store/contract.ts'
 import type { ContractCase } from './lock-store-contract.ts'
 import { abandonedCases, recordCases, runCases } from './once-contract-cases.ts'
 import { OnceScene, type OnceDoors } from './once-contract-scene.ts'
+import { runAndEnd } from './contract-ending.ts'
+import { checkContract, checkUnit } from './contract-options.ts'
 
 /** What one case works with: a store that nobody used before, or a prefix of its own on one that others use. */
 export interface OnceStoreBench {
@@ -48,24 +49,22 @@ export interface OnceStoreContractOptions<B extends OnceStoreBench = OnceStoreBe
 export function onceStoreContract<B extends OnceStoreBench>(
   options: OnceStoreContractOptions<B>,
 ): readonly ContractCase[] {
-  // A door under another name would leave its cases out without a word.
-  checkOptions(options, ['setUp', 'keysWithoutExpiry', 'remove'], 'onceStoreContract')
+  checkContract(options, { contract: 'onceStoreContract', doors: ['keysWithoutExpiry', 'remove'] })
   return [...runCases, ...abandonedCases, ...recordCases]
     .filter(({ needs }) => needs === undefined || options[needs] !== undefined)
     .map(({ name, run }) => ({
       name,
       run: async () => {
-        const bench = await options.setUp()
+        const bench = await checkUnit(await options.setUp())
         const doors: OnceDoors = {
           keysWithoutExpiry: async () => (await options.keysWithoutExpiry?.(bench)) ?? [],
           remove: async (key) => options.remove?.(bench, key),
         }
         const scene = new OnceScene(bench, doors)
-        try {
-          await run(scene)
-        } finally {
-          await scene.end()
-        }
+        await runAndEnd(
+          () => run(scene),
+          () => scene.end(),
+        )
       },
     }))
 }

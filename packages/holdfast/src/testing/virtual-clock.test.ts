@@ -79,4 +79,14 @@ describe('VirtualClock', () => {
     await first
     expect(ran).toBe(5)
   })
+
+  test('does not go to no time, nor backwards by itself', () => {
+    const clock = new VirtualClock()
+    for (const ms of [-1, NaN, Infinity]) {
+      expect(() => clock.blockFor(ms)).toThrow(RangeError)
+      expect(() => clock.asleepFor(ms)).toThrow(RangeError)
+    }
+    for (const ms of [NaN, Infinity]) expect(() => clock.stepWall(ms)).toThrow(RangeError)
+    expect(() => new VirtualClock({ wall: NaN })).toThrow(RangeError)
+  })
 })

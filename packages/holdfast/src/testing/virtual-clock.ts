@@ -35,6 +35,8 @@ export class VirtualClock implements Clock {
     checkOptions(start, ['monotonic', 'wall'], 'VirtualClock')
     this.#monotonic = start.monotonic ?? 1_000
     this.#wall = start.wall ?? Date.UTC(2026, 0, 1)
+    checkTime(true, this.#monotonic)
+    checkTime(true, this.#wall)
   }
 
   monotonic(): number {
@@ -85,7 +87,7 @@ export class VirtualClock implements Clock {
    * settled, and what follows from them, get their turns. Timers set meanwhile run too when they fall due.
    */
   async advance(ms: number): Promise<void> {
-    if (!(ms >= 0)) throw new RangeError(`time cannot pass by ${ms} ms`)
+    checkTime(ms >= 0, ms)
     if (this.#advancing) throw new Error('the clock is being advanced already: await the first call')
     this.#advancing = true
     try {
@@ -119,17 +121,20 @@ export class VirtualClock implements Clock {
 
   /** The event loop is blocked: time passes on both clocks and no timer runs. What fell due runs at the next `advance`. */
   blockFor(ms: number): void {
+    checkTime(ms >= 0, ms)
     this.#monotonic += ms
     this.#wall += ms
   }
 
   /** The machine sleeps: the wall clock goes on, the monotonic one and the timers stand still. */
   asleepFor(ms: number): void {
+    checkTime(ms >= 0, ms)
     this.#wall += ms
   }
 
   /** Somebody sets the wall clock: forward, or back with a negative number. */
   stepWall(ms: number): void {
+    checkTime(true, ms)
     this.#wall += ms
   }
 
@@ -147,4 +152,9 @@ export class VirtualClock implements Clock {
     }
     return first
   }
+}
+
+/** A clock at no time, or one that goes backwards by itself, would stop every timer without a word. */
+function checkTime(isPossible: boolean, ms: number): void {
+  if (!isPossible || !Number.isFinite(ms)) throw new RangeError(`time cannot pass by ${ms} ms`)
 }

@@ -1,4 +1,3 @@
-import type { Attempt } from '../attempt.ts'
 import type {
   AdjustAsk,
   AdjustResult,
@@ -29,11 +28,6 @@ export interface LimitTables {
   /** What a call was answered. */
   reply(id: string): Reply | null
   setReply(id: string, reply: Reply, expires: number): void
-}
-
-/** How long an answer is kept, in milliseconds: twice the budget that its call had left when it was sent. */
-export function rememberFor({ until, sent }: Attempt): number {
-  return sent === null ? 0 : Math.max(0, Math.ceil(2 * (until - sent.monotonic)))
 }
 
 /**

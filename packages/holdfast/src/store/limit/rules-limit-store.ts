@@ -1,4 +1,4 @@
-import type { Attempt } from '../attempt.ts'
+import { rememberFor, type Attempt } from '../attempt.ts'
 import type { Answer } from '../contract.ts'
 import type { DoStep } from '../rules-step.ts'
 import type {
@@ -14,7 +14,7 @@ import type {
   TakeResult,
   Verdict,
 } from './contract.ts'
-import { rememberFor, type LimitRules } from './limit-rules.ts'
+import type { LimitRules } from './limit-rules.ts'
 
 /** A limit store over rows that can be read and changed in one step. */
 export class RulesLimitStore implements LimitStore {
@@ -30,7 +30,7 @@ export class RulesLimitStore implements LimitStore {
       key: ask.address.key,
       mode: 'late',
       reply: ask.id,
-      run: (rules, late) => rules.take(ask, late, rememberFor(attempt)),
+      run: (rules, late) => rules.take(ask, late, keepFor(attempt)),
     })
   }
 
@@ -45,7 +45,7 @@ export class RulesLimitStore implements LimitStore {
       key: ask.address.key,
       mode: 'late',
       reply: ask.id,
-      run: (rules, late) => rules.adjust(ask, late, rememberFor(attempt)),
+      run: (rules, late) => rules.adjust(ask, late, keepFor(attempt)),
     })
   }
 
@@ -63,4 +63,9 @@ export class RulesLimitStore implements LimitStore {
     const { key } = ask.address
     return this.#do({ attempt, key, mode: 'write', reply: null, run: (rules) => rules.block(ask) })
   }
+}
+
+/** How long an answer is kept, in milliseconds. */
+function keepFor(attempt: Attempt): number {
+  return attempt.sent === null ? 0 : rememberFor(attempt, attempt.sent.monotonic)
 }

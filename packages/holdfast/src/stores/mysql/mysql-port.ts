@@ -100,9 +100,9 @@ export class MysqlPort implements SqlPort {
     )
   }
 
-  async read(needs: SqlNeeds): Promise<SqlFound> {
+  async read(needs: SqlNeeds, _bounds: SqlBounds, giveUp: GiveUp): Promise<SqlFound> {
     checkKeys(needs.keys)
-    return this.#with(async (session) => {
+    return this.#with(giveUp, async (session) => {
       const rows = await session.rows(this.#statements.read(needs))
       // With autocommit off it would go on, and what is read next be as old as this.
       if (hasBegun(rows)) await session.change(COMMIT)
@@ -110,8 +110,8 @@ export class MysqlPort implements SqlPort {
     })
   }
 
-  async sweep(kind: SqlKind, after: string): Promise<string> {
-    return this.#with(async (session) => {
+  async sweep(kind: SqlKind, after: string, giveUp: GiveUp): Promise<string> {
+    return this.#with(giveUp, async (session) => {
       if (kind === 'lock') await this.#sweepWaiters(session)
       if (kind === 'limit')
         await this.#sweepTable(session, 'limit_reply', 'id', this.#statements.sweepReplies())
@@ -122,8 +122,8 @@ export class MysqlPort implements SqlPort {
     })
   }
 
-  async durability(): Promise<Finding> {
-    const [row] = await this.#with((session) =>
+  async durability(giveUp: GiveUp): Promise<Finding> {
+    const [row] = await this.#with(giveUp, (session) =>
       session.rows('SELECT @@GLOBAL.innodb_flush_log_at_trx_commit'),
     )
     const flush = row?.[0] ?? ''
@@ -132,8 +132,8 @@ export class MysqlPort implements SqlPort {
     return durabilityOf(lost, `${setting} ${flush}`, `${setting} 1`)
   }
 
-  async identity(): Promise<ServerIdentity | null> {
-    const ask = (query: string) => this.#with((session) => session.rows(query))
+  async identity(giveUp: GiveUp): Promise<ServerIdentity | null> {
+    const ask = (query: string) => this.#with(giveUp, (session) => session.rows(query))
     try {
       const [row] = await ask('SELECT @@server_uuid').catch((error: unknown) => {
         if (numberOf(error) !== UNKNOWN_VARIABLE) throw error
@@ -171,18 +171,25 @@ export class MysqlPort implements SqlPort {
     })
   }
 
-  async #with<T>(work: (session: MysqlSession) => Promise<T>): Promise<T> {
+  async #with<T>(giveUp: GiveUp, work: (session: MysqlSession) => Promise<T>): Promise<T> {
     const session = await this.#sessions.take()
-    let broken = true
+    let over = false
+    const end = (broken: boolean): void => {
+      if (!over) this.#sessions.giveBack(session, broken)
+      over = true
+    }
+    giveUp.onGiven(() => end(true))
+    let broken = !giveUp.given
     try {
+      if (giveUp.given) throw new Error('given up')
       const value = await work(session)
       broken = false
       return value
     } catch (error) {
-      broken = !isServerError(error)
+      if (broken) broken = !isServerError(error)
       throw error
     } finally {
-      this.#sessions.giveBack(session, broken)
+      end(broken)
     }
   }
 }

@@ -5,6 +5,7 @@ import type { PostgresNames } from './names.ts'
 import type { PostgresClientPort } from './port.ts'
 import { failureOf } from './refusal.ts'
 import type { Migration } from '../sql/migration.ts'
+import type { GiveUp } from '../sql/port.ts'
 import { SCHEMA_VERSION, schemaText, TABLES } from './schema.ts'
 
 /**
@@ -18,7 +19,7 @@ export async function migrate(
   names: PostgresNames,
   migration: Migration,
 ): Promise<void> {
-  const found = (await look(client, names)) || (await make(client, names, migration))
+  const found = (await look(client, names, migration)) || (await make(client, names, migration))
   if (found === SCHEMA_VERSION) return
   throw new StoreRefusedError(
     `The tables of ${names.of('lock')} and the others are of schema ${found}, this version knows schema ${SCHEMA_VERSION}. ` +
@@ -28,11 +29,11 @@ export async function migrate(
 }
 
 /** The version of the tables; empty when not all of them are there. */
-async function look(client: PostgresClientPort, names: PostgresNames): Promise<string> {
+async function look(client: PostgresClientPort, names: PostgresNames, giveUp: GiveUp): Promise<string> {
   const all = TABLES.map((table) => `to_regclass(${literal(names.of(table))}) IS NOT NULL`).join(' AND ')
   const statement = `SELECT CASE WHEN ${all} THEN (${versionIn(names)}) ELSE '' END AS state`
   try {
-    return await client.query(statement)
+    return await client.query(statement, giveUp)
   } catch {
     // Without the table of versions it cannot even be asked; all else will be told when the tables are made.
     return ''

@@ -9,6 +9,7 @@ import {
 } from './pg-shapes.ts'
 import { PgSubscription } from './pg-subscription.ts'
 import { PgTransaction } from './pg-transaction.ts'
+import type { GiveUp } from '../sql/port.ts'
 import type { ClientTransaction, PostgresClientPort, Subscription } from './port.ts'
 
 interface PooledClient extends PgClientLike {
@@ -35,6 +36,12 @@ function checkPgClient(client: PgClientLike): void {
 
 const ignore = (): void => undefined
 
+function giveBack(client: PooledClient, broken: boolean): void {
+  // What it says later must not end the process.
+  if (broken) client.on('error', ignore)
+  client.release(broken)
+}
+
 /** The port over a pool of pg. */
 export class PgPoolPort implements PostgresClientPort {
   readonly client = 'pg'
@@ -48,17 +55,10 @@ export class PgPoolPort implements PostgresClientPort {
     pool.on('error', ignore)
   }
 
-  async begin(
-    statements: string,
-    giveUp: { readonly given: boolean; onGiven(run: () => void): void },
-  ): Promise<ClientTransaction> {
+  async begin(statements: string, giveUp: GiveUp): Promise<ClientTransaction> {
     checkPgPool(this.#pool)
     const client = (await this.#pool.connect()) as PooledClient
-    const transaction = new PgTransaction(client, (broken) => {
-      // What it says later must not end the process.
-      if (broken) client.on('error', ignore)
-      client.release(broken)
-    })
+    const transaction = new PgTransaction(client, (broken) => giveBack(client, broken))
     if (giveUp.given) {
       transaction.end(false)
       throw new Error('given up')
@@ -68,9 +68,31 @@ export class PgPoolPort implements PostgresClientPort {
     return transaction
   }
 
-  async query(statements: string): Promise<string> {
+  async query(statements: string, giveUp: GiveUp): Promise<string> {
     checkPgPool(this.#pool)
-    return textOf(await this.#pool.query(statements))
+    const client = (await this.#pool.connect()) as PooledClient
+    let over = false
+    const end = (broken: boolean): void => {
+      if (!over) giveBack(client, broken)
+      over = true
+    }
+    if (giveUp.given) {
+      end(false)
+      throw new Error('given up')
+    }
+    giveUp.onGiven(() => end(true))
+    const listening = (): void => undefined
+    client.on('error', listening)
+    try {
+      const text = textOf(await client.query(statements))
+      end(false)
+      return text
+    } catch (error) {
+      end(true)
+      throw error
+    } finally {
+      client.removeListener('error', listening)
+    }
   }
 
   subscribe(channel: string, onMessage: (payload: string) => void, onGap: () => void): Subscription {
@@ -95,10 +117,7 @@ export class PgClientPort implements PostgresClientPort {
     client.on('error', ignore)
   }
 
-  async begin(
-    statements: string,
-    giveUp: { readonly given: boolean; onGiven(run: () => void): void },
-  ): Promise<ClientTransaction> {
+  async begin(statements: string, giveUp: GiveUp): Promise<ClientTransaction> {
     const before = this.#last
     let free: () => void = ignore
     this.#last = new Promise((resolve) => (free = resolve))

@@ -1,3 +1,5 @@
+import type { GiveUp } from '../sql/port.ts'
+
 /** How a client of Postgres is reached, so that a further one is a page of code. */
 export interface PostgresClientPort {
   /** The client family, for messages. */
@@ -6,12 +8,12 @@ export interface PostgresClientPort {
    * Begins a transaction at READ COMMITTED, whatever the connection's default is, and sends `statements` in one message. Rejects with the
    * client's own error; then the transaction is undone and its connection given back.
    */
-  begin(
-    statements: string,
-    giveUp: { readonly given: boolean; onGiven(run: () => void): void },
-  ): Promise<ClientTransaction>
-  /** Sends statements outside of a transaction in one message; the text in the first column of the last row that came. */
-  query(statements: string): Promise<string>
+  begin(statements: string, giveUp: GiveUp): Promise<ClientTransaction>
+  /**
+   * Sends statements outside of a transaction in one message; the text in the first column of the last row that came. After `give up` it may
+   * stay pending: its connection is ended, where the client can do that to one.
+   */
+  query(statements: string, giveUp: GiveUp): Promise<string>
   /** Hears what is sent to a channel, on a connection that is kept for it and made anew when it is lost. */
   subscribe(channel: string, onMessage: (payload: string) => void, onGap: () => void): Subscription
   /** Called when the client was closed by its owner, where it tells. */

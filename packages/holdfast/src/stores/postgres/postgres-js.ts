@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from '../../errors.ts'
+import type { GiveUp } from '../sql/port.ts'
 import { firstColumn } from './first-column.ts'
 import { ConnectionGone, type ClientTransaction, type PostgresClientPort, type Subscription } from './port.ts'
 
@@ -51,10 +52,7 @@ export class PostgresJsPort implements PostgresClientPort {
     this.#sql = sql
   }
 
-  begin(
-    statements: string,
-    giveUp: { readonly given: boolean; onGiven(run: () => void): void },
-  ): Promise<ClientTransaction> {
+  begin(statements: string, giveUp: GiveUp): Promise<ClientTransaction> {
     return new Promise((resolve, reject) => {
       const transaction = new PostgresJsTransaction()
       const work = async (scope: PostgresJsScope): Promise<void> => {

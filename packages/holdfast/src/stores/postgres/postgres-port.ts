@@ -36,7 +36,7 @@ export class PostgresPort implements SqlPort {
   async begin(needs: SqlNeeds, bounds: SqlBounds, giveUp: GiveUp): Promise<SqlTransaction> {
     const transaction = await this.#client
       .begin(this.#statements.open(needs, bounds), giveUp)
-      .catch((error: unknown) => this.#refused(error))
+      .catch((error: unknown) => this.#refused(error, giveUp))
     return {
       found: foundIn(transaction.reply),
       commit: (changes: SqlChanges) => transaction.commit(this.#statements.write(needs.kind, changes)),
@@ -45,32 +45,33 @@ export class PostgresPort implements SqlPort {
     }
   }
 
-  async read(needs: SqlNeeds): Promise<SqlFound> {
-    return foundIn(await this.#client.query(this.#statements.read(needs)))
+  async read(needs: SqlNeeds, _bounds: SqlBounds, giveUp: GiveUp): Promise<SqlFound> {
+    return foundIn(await this.#client.query(this.#statements.read(needs), giveUp))
   }
 
-  sweep(kind: SqlKind, after: string): Promise<string> {
-    return this.#client.query(this.#statements.sweep(kind, after))
+  sweep(kind: SqlKind, after: string, giveUp: GiveUp): Promise<string> {
+    return this.#client.query(this.#statements.sweep(kind, after), giveUp)
   }
 
-  async #refused(error: unknown): Promise<never> {
+  async #refused(error: unknown, giveUp: GiveUp): Promise<never> {
     if (!isReadOnly(error)) throw error
-    const standby = await this.#client.query(`SELECT ${IS_STANDBY}::text AS state`).catch(() => 'unknown')
+    const ask = `SELECT ${IS_STANDBY}::text AS state`
+    const standby = await this.#client.query(ask, giveUp).catch(() => 'unknown')
     if (standby !== 'false') throw error
     // Some services forbid writing for a while, as when the disk is full.
     throw readOnlyTransaction(error, false)
   }
 
-  async durability(): Promise<Finding> {
-    const [commit = '', fsync = ''] = (await this.#client.query(DURABILITY)).split(' ')
+  async durability(giveUp: GiveUp): Promise<Finding> {
+    const [commit = '', fsync = ''] = (await this.#client.query(DURABILITY, giveUp)).split(' ')
     const saw = `synchronous_commit ${commit}, fsync ${fsync}`
     const lost = commit === 'off' ? 'crash' : fsync === 'on' ? 'nothing' : 'power'
     return durabilityOf(lost, saw, 'synchronous_commit and fsync on')
   }
 
-  async identity(): Promise<ServerIdentity | null> {
+  async identity(giveUp: GiveUp): Promise<ServerIdentity | null> {
     try {
-      const server = await this.#client.query(IDENTITY)
+      const server = await this.#client.query(IDENTITY, giveUp)
       return { server, copies: server.split(' ', 1)[0] ?? null, dependent: null }
     } catch (error) {
       if (NOT_TOLD.includes((error as { code?: unknown }).code)) return null

@@ -5,6 +5,8 @@ import type { Attempt } from '../../store/attempt.ts'
 export class NodeAttempt implements Attempt {
   readonly until: number
   readonly validUntil: number
+  /** Locks alone are kept by several nodes. */
+  readonly againUntil = null
   afterSilence: boolean
   sent: Instant | null = null
   notAfter: number | null = null

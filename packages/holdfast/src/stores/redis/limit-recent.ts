@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { Attempt } from '../../store/attempt.ts'
+import { rememberFor, type Attempt } from '../../store/attempt.ts'
 import { ALPHABET } from '../../store/owner.ts'
 
 const DIGITS = Uint8Array.from({ length: 128 }, (_, code) =>
@@ -87,9 +87,8 @@ export class RecentCalls {
   /** Notes that items are being written into one call, and gives the call. */
   sent(items: readonly CountedItem[], replyKey: string): FirstCall {
     const now = this.#clock.monotonic()
-    let until = now
-    for (const { attempt } of items) until = Math.max(until, attempt.until)
-    const keepFor = Math.max(1, Math.ceil(2 * (until - now)))
+    let keepFor = 1
+    for (const { attempt } of items) keepFor = Math.max(keepFor, rememberFor(attempt, now))
     this.#turn(now, keepFor)
     const call = { replyKey, keepFor, ids: items.map(({ id }) => id) }
     for (const item of items) {

@@ -80,7 +80,7 @@ export class SqlBatch implements GiveUp {
 
   async #read(): Promise<void> {
     for (const { attempt } of this.#tasks) attempt.sent = this.#sent
-    const found = await this.#port.read(this.#needs(), this.#bounds())
+    const found = await this.#port.read(this.#needs(), this.#bounds(), this)
     if (this.#over) return
     const space = new SqlSpace(found)
     for (const task of this.#tasks) this.#work(task, space)()

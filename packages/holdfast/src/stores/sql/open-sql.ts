@@ -1,4 +1,5 @@
-import type { OpenStore, StoreContext } from '../../store/contract.ts'
+import type { Attempt } from '../../store/attempt.ts'
+import type { OpenStore, ServerIdentity, StoreContext } from '../../store/contract.ts'
 import { StoreFailure } from '../../store/failure.ts'
 import { LimitRules } from '../../store/limit/limit-rules.ts'
 import { RulesLimitStore } from '../../store/limit/rules-limit-store.ts'
@@ -9,6 +10,7 @@ import { newProcessName } from '../../store/owner.ts'
 import { RulesLockStore } from '../../store/rules-lock-store.ts'
 import type { WakeChannel } from '../../store/wake-channel.ts'
 import { askWithin } from './durability.ts'
+import { GivenTime } from './given-time.ts'
 import { SqlLockTables } from './lock-tables.ts'
 import type { SqlKind, SqlPort } from './port.ts'
 import type { SqlSpace } from './space.ts'
@@ -44,8 +46,12 @@ export function openSql(context: StoreContext, connect: (process: string) => Sql
     const tables = new SqlLockTables(space, key)
     return new LockRules(tables, process, channel === null ? null : tables)
   }
+  const identify = (attempt: Attempt): Promise<ServerIdentity | null> => {
+    const time = new GivenTime(context.clock, attempt.until - context.clock.monotonic())
+    return port.identity(time).finally(time.end)
+  }
   return {
-    locks: new RulesLockStore(process, locks.steps(lockRules), channel, () => port.identity()),
+    locks: new RulesLockStore(process, locks.steps(lockRules), channel, identify),
     limits: new RulesLimitStore(limits.steps((space) => new LimitRules(new SqlLimitTables(space)))),
     once: new RulesOnceStore(
       once.steps((space) => new OnceRules(new SqlOnceTables(space))),
@@ -54,10 +60,11 @@ export function openSql(context: StoreContext, connect: (process: string) => Sql
         isKept: (error) => error instanceof StoreFailure && ROW_KEPT.has(error.reason),
       },
     ),
-    check: async (budget) => ({
-      findings: [await askWithin(context.clock, budget, () => port.durability())],
-      rights: null,
-    }),
+    check: async (budget) => {
+      const time = new GivenTime(context.clock, budget)
+      const asked = askWithin(context.clock, budget, () => port.durability(time))
+      return { findings: [await asked.finally(time.end)], rights: null }
+    },
     close: async () => {
       for (const transactions of [locks, limits, once]) transactions.close()
       await channel?.close()

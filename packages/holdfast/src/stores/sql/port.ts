@@ -93,17 +93,17 @@ export interface SqlPort {
    * of it is undone.
    */
   begin(needs: SqlNeeds, bounds: SqlBounds, giveUp: GiveUp): Promise<SqlTransaction>
-  /** Reads the same in one statement, without locks. */
-  read(needs: SqlNeeds, bounds: SqlBounds): Promise<SqlFound>
+  /** Reads the same in one statement, without locks. After `give up` its connection, which does not answer, is ended; so with all that follow. */
+  read(needs: SqlNeeds, bounds: SqlBounds, giveUp: GiveUp): Promise<SqlFound>
   /**
    * Removes rows that are over, of a few hundred after the key `after` in the order of keys; never waits for a row's lock.
    * Resolves with the last key it looked at, `''` when there are none after it.
    */
-  sweep(kind: SqlKind, after: string): Promise<string>
+  sweep(kind: SqlKind, after: string, giveUp: GiveUp): Promise<string>
   /** What its settings say of whether commits outlive a crash. Rejects with the client's own error. */
-  durability(): Promise<Finding>
+  durability(giveUp: GiveUp): Promise<Finding>
   /** Which server it is; `null` when that one does not tell our user. Rejects with a `StoreFailure`. */
-  identity(): Promise<ServerIdentity | null>
+  identity(giveUp: GiveUp): Promise<ServerIdentity | null>
   /** How an error of the client or the database is to be taken. */
   failureOf(error: unknown, when: SqlMoment): StoreFailure
 }

@@ -101,3 +101,14 @@ test('INV-H1: a release that nobody answers ends the connection after a second, 
   expect(await releasing).toEqual({ released: true, confirmed: false })
   expect(clock.pendingTimers).toBe(0)
 })
+
+// As the stand-ins for AbortController are that know no newer methods.
+test.each([
+  [false, 'written'],
+  [true, 'gone'],
+])('a signal without throwIfAborted will do, aborted: %s', async (aborted, expected) => {
+  const ignore = (): void => undefined
+  const signal = { aborted, reason: 'gone', addEventListener: ignore, removeEventListener: ignore } as never
+  const run = lockOver(() => Promise.resolve(true)).run(() => 'written', { signal })
+  expect(await run.catch((reason: unknown) => reason)).toBe(expected)
+})

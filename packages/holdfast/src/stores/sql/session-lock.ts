@@ -89,6 +89,7 @@ export class SessionLock {
         ? this.#wait
         : parseDuration(options.wait, 'wait', { min: 0, max: bounds.maxWait })
     const signal = options.signal === undefined ? null : checkSignal(options.signal, 'signal')
+    if (signal?.aborted === true) throw signal.reason
     const began = this.#parts.clock.monotonic()
     const held = await this.#take(wait, signal)
     if (held !== null) return held
@@ -126,7 +127,6 @@ export class SessionLock {
   }
 
   async #take(wait: number, signal: AbortSignal | null): Promise<SessionHeld | null> {
-    signal?.throwIfAborted()
     const { clock, connect, failureOf } = this.#parts
     const until = clock.monotonic() + wait
     const patience = new Patience(clock, wait + defaults.budget, signal)

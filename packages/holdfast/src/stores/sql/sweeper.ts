@@ -1,7 +1,11 @@
+import type { Clock } from '../../clock.ts'
+import { GivenTime } from './given-time.ts'
 import type { SqlKind, SqlPort } from './port.ts'
 
 /** After so many rows were written, some others are looked at. */
 const WRITTEN_BETWEEN = 64
+/** Milliseconds for one look at them. Nobody waits for it, but for its connection somebody may. */
+const PATIENCE = 30_000
 
 /**
  * Clears away rows that are over. Nothing is swept by timers: who writes pays for looking at a few more rows than were written,
@@ -9,13 +13,15 @@ const WRITTEN_BETWEEN = 64
  */
 export class SqlSweeper {
   readonly #port: SqlPort
+  readonly #clock: Clock
   readonly #kind: SqlKind
   #written = 0
   #after = ''
   #sweeping = false
 
-  constructor(port: SqlPort, kind: SqlKind) {
+  constructor(port: SqlPort, clock: Clock, kind: SqlKind) {
     this.#port = port
+    this.#clock = clock
     this.#kind = kind
   }
 
@@ -24,15 +30,17 @@ export class SqlSweeper {
     if (this.#written < WRITTEN_BETWEEN || this.#sweeping) return
     this.#written = 0
     this.#sweeping = true
-    this.#port.sweep(this.#kind, this.#after).then(
-      (after) => {
-        this.#after = after
-        this.#sweeping = false
-      },
-      () => {
+    const time = new GivenTime(this.#clock, PATIENCE)
+    this.#port
+      .sweep(this.#kind, this.#after, time)
+      .then(
+        (after) => (this.#after = after),
         // Another time.
+        () => undefined,
+      )
+      .finally(() => {
+        time.end()
         this.#sweeping = false
-      },
-    )
+      })
   }
 }

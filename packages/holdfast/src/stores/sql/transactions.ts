@@ -34,7 +34,7 @@ export class SqlTransactions {
     this.#port = port
     this.#clock = clock
     this.#kind = kind
-    this.#sweeper = new SqlSweeper(port, kind)
+    this.#sweeper = new SqlSweeper(port, clock, kind)
   }
 
   add(task: SqlTask): void {

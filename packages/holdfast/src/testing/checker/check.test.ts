@@ -44,6 +44,18 @@ describe('a verdict', () => {
     expect(checkHistory(leaks, { only: ['INV-F1'] })).toMatchObject({ ok: true, counted: { violations: {} } })
   })
 
+  test.each([
+    ['only', { only: ['INV-F9'] }],
+    ['only', { only: [] }],
+    ['only', { only: 'INV-F1' }],
+    ['overlaps', { overlaps: 'assrt' }],
+    ['lossSlack', { lossSlack: NaN }],
+    ['limit', { limit: '3' }],
+    ['checkHistory.onyl', { onyl: ['INV-F1'] }],
+  ])('is not given by a wrong %s, which would judge nothing: %j', (option, options) => {
+    expect(() => checkHistory([], options as never)).toThrow(expect.objectContaining({ option }))
+  })
+
   test.each<[string, readonly HistoryRecord[]]>([
     ['a return without its call', [at(1, 'a', { kind: 'acquire-return', id: 'x', outcome: 'busy' })]],
     ['a loss without its acquire', [at(1, 'a', { kind: 'loss', hold: 'x', reason: 'taken' })]],

@@ -1,4 +1,3 @@
-import { checkOptions } from '../../options.ts'
 import type { HistoryRecord } from '../history-record.ts'
 import { judgeBeliefs } from './belief.ts'
 import { judgeFences } from './fence-order.ts'
@@ -20,7 +19,6 @@ import {
 } from './verdict.ts'
 
 const MAX_OVERLAPS_SHOWN = 100
-const OPTIONS = ['only', 'overlaps', 'lossSlack', 'settleSlack', 'compensationBound', 'limit', 'searchLimit']
 
 /**
  * Judges a history by the invariants (see {@link InvariantId}). What is not in the history cannot be judged: a passing
@@ -32,9 +30,8 @@ const OPTIONS = ['only', 'overlaps', 'lossSlack', 'settleSlack', 'compensationBo
  * @throws InvalidArgumentError when the records are no history: a return without its call, an id used twice
  */
 export function checkHistory(records: readonly HistoryRecord[], options: CheckOptions = {}): Verdict {
-  checkOptions(options, OPTIONS, 'checkHistory')
-  const history = historyOf(records)
   const rules = rulesOf(options)
+  const history = historyOf(records)
   const exclusion = judgeMutualExclusion(history, rules)
   const beliefs = judgeBeliefs(history, rules)
   const wanted = ({ invariant }: Violation): boolean => options.only?.includes(invariant) ?? true

@@ -1,4 +1,18 @@
+import { InvalidArgumentError } from '../../errors.ts'
+import { checkOptions } from '../../options.ts'
 import type { AcquireOutcome, HistoryRecord } from '../history-record.ts'
+
+const INVARIANTS = [
+  'INV-M1',
+  'INV-M2',
+  'INV-F1',
+  'INV-F2',
+  'INV-T1',
+  'INV-T2',
+  'INV-H1',
+  'INV-H2',
+  'INV-C1',
+] as const
 
 /**
  * What the checker judges.
@@ -14,8 +28,7 @@ import type { AcquireOutcome, HistoryRecord } from '../history-record.ts'
  *   given back, leaves no key beyond a bound; a release does not claim what was not ours.
  * - `INV-C1`: no unhandled rejection, no leaked timer, listener or socket, no key without expiry.
  */
-export type InvariantId =
-  'INV-M1' | 'INV-M2' | 'INV-F1' | 'INV-F2' | 'INV-T1' | 'INV-T2' | 'INV-H1' | 'INV-H2' | 'INV-C1'
+export type InvariantId = (typeof INVARIANTS)[number]
 
 /** One way in which a history breaks an invariant. */
 export interface Violation {
@@ -106,8 +119,26 @@ export interface Rules {
   readonly searchLimit: number
 }
 
-/** Fills in what was left out. */
+const OPTIONS = ['only', 'overlaps', 'lossSlack', 'settleSlack', 'compensationBound', 'limit', 'searchLimit']
+const OVERLAPS = ['assert', 'explain', 'count']
+
+/**
+ * Fills in what was left out. What is misspelt would judge nothing, and call it well.
+ *
+ * @throws InvalidArgumentError
+ */
 export function rulesOf(options: CheckOptions): Rules {
+  checkOptions(options, OPTIONS, 'checkHistory')
+  const { only, overlaps, ...numbers } = options
+  if (only !== undefined) checkWords('only', only, INVARIANTS)
+  if (overlaps !== undefined) checkWords('overlaps', [overlaps], OVERLAPS)
+  for (const [name, value] of Object.entries(numbers)) {
+    if (value === undefined || (typeof value === 'number' && value >= 0)) continue
+    throw new InvalidArgumentError(name, value, {
+      problem: 'is no number from 0',
+      remedy: 'Give one, or leave it out.',
+    })
+  }
   return {
     overlaps: options.overlaps ?? 'explain',
     lossSlack: options.lossSlack ?? 50,
@@ -116,6 +147,15 @@ export function rulesOf(options: CheckOptions): Rules {
     limit: options.limit ?? 10,
     searchLimit: options.searchLimit ?? 1_000_000,
   }
+}
+
+function checkWords(option: string, given: unknown, known: readonly string[]): void {
+  if (Array.isArray(given) && given.length > 0 && given.every((word) => known.includes(word as string)))
+    return
+  throw new InvalidArgumentError(option, given, {
+    problem: 'names nothing that the checker knows',
+    remedy: `There are: ${known.join(', ')}.`,
+  })
 }
 
 /** Puts a witness in order: each record once, by time, calls of one moment as they were written. */
