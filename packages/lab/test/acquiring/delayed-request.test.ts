@@ -144,13 +144,11 @@ describe.each(clientKinds)('%s', (kind) => {
 })
 
 test('D17: an acquire arrives after its lock was taken by force: its key goes', async () => {
-  scene = await Scene.open(server, { budget: 2_000 })
+  scene = await Scene.open(server, { budget: 5_000 })
   await scene.warmUp()
   const operator = await scene.another()
   const { held, copy } = await askedTwice()
-  await waitFor(() => scene.proxy.connections.some(({ subscribed }) => subscribed), {
-    what: 'the holder to listen',
-  })
+  await scene.untilListening(held)
   expect(await operator.forceRelease('a')).toMatchObject({ released: true })
   await waitFor(() => held.lost === 'forced', { what: 'the holder to be told' })
   expect(await deliver(copy)).toBe('granted')

@@ -91,9 +91,7 @@ describe('redis', () => {
 
   test('forced: pushed at once, long before any renewal, and the fence is raised', async () => {
     const held = await scene.hf.lock('a', { ttl: '60s' }).acquire()
-    await waitFor(() => scene.proxy.connections.some(({ subscribed }) => subscribed), {
-      what: 'it to listen',
-    })
+    await scene.untilListening(held)
     const operator = await scene.another()
     const { released, holder, fence } = await operator.forceRelease('a')
     expect([released, holder]).toEqual([true, held.owner])

@@ -1,7 +1,7 @@
 import { createHoldfast, type Held, type Holdfast, type HoldfastOptions } from 'holdfast'
 import { redisStore } from 'holdfast/redis'
 import { connectClient, type ClientKind, type ConnectedClient } from '../../src/clients.ts'
-import { startProxy, waitFor, type RedisServer, type TcpProxy } from '../../src/index.ts'
+import { sleep, startProxy, waitFor, type RedisServer, type TcpProxy } from '../../src/index.ts'
 
 export interface SceneOptions extends Omit<HoldfastOptions, 'store' | 'prefix'> {
   /** Default ioredis. */
@@ -90,6 +90,18 @@ export class Scene {
     const silent = (): boolean => this.proxy.connections.every(({ subscribed }) => !subscribed)
     await waitFor(silent, { what: 'the process not to listen' })
     return owner
+  }
+
+  /** Until the process that holds this hears at once what befalls it, and has looked whether it was there when that began. */
+  async untilListening(held: Held): Promise<void> {
+    const channel = `${this.prefix}:wake:${held.owner.slice(0, 14)}`
+    await waitFor(
+      async () => ((await this.server.command('PUBSUB', 'NUMSUB', channel)) as unknown[])[1] === 1,
+      { what: 'the holder to listen' },
+    )
+    // Whoever begins to listen looks whether its lock is still there. By then that has been answered, too.
+    await sleep(100)
+    await held.extend('1m')
   }
 
   /** Milliseconds for one operation. */

@@ -30,18 +30,8 @@ const now = () => performance.now()
 /** A lock that is held for long enough that its process listens. */
 async function heldAndListening(name = 'a'): Promise<Held> {
   const held = await scene.hf.lock(name, { ttl: '1m' }).acquire()
-  await untilListening(held)
+  await scene.untilListening(held)
   return held
-}
-
-async function untilListening(held: Held): Promise<void> {
-  const channel = `${scene.prefix}:wake:${held.owner.slice(0, 14)}`
-  await waitFor(async () => ((await server.command('PUBSUB', 'NUMSUB', channel)) as unknown[])[1] === 1, {
-    what: 'the holder to listen',
-  })
-  // Whoever begins to listen looks whether its lock is still there. By then that has been answered, too.
-  await sleep(100)
-  await held.extend('1m')
 }
 
 /** When the holder was told. */
@@ -75,7 +65,7 @@ describe.each(clientKinds)('L11: %s', (kind) => {
   test('a run whose lock is taken by force ends with that loss, and with the work’s value', async () => {
     const operator = await scene.another()
     const run = scene.hf.lock('a').run(async (held) => {
-      await untilListening(held)
+      await scene.untilListening(held)
       const told = toldAt(held)
       await operator.forceRelease('a')
       await told
