@@ -56,10 +56,10 @@ export const full: Plan = {
 
 export const quick: Plan = {
   name: 'quick',
-  warmUpOfAProcess: 0.15,
-  cycles: { rounds: 3, peerRounds: 1, warmUp: 30, slice: 150 },
-  delayed: { rounds: 3, warmUp: 50, slice: 250 },
-  contended: { rounds: 3, peerRounds: 1, warmUp: 60, slice: 220 },
+  warmUpOfAProcess: 0.05,
+  cycles: { rounds: 2, peerRounds: 1, warmUp: 30, slice: 130 },
+  delayed: { rounds: 2, warmUp: 50, slice: 200 },
+  contended: { rounds: 2, peerRounds: 1, warmUp: 50, slice: 140 },
   aside: null,
   peersAside: false,
   drainRounds: 1,
