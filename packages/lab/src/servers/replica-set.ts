@@ -114,16 +114,22 @@ export class ReplicaSet {
 
   /** Resolves when every running replica has all that its primary wrote so far, and the primary counts them all; also when that becomes another one meanwhile. */
   async untilInSync(): Promise<void> {
+    let askedOf: RedisServer | undefined
     await waitFor(
       async () => {
         const [primary, ...rivals] = await this.primaries()
         if (primary === undefined || rivals.length > 0) return false
         const others = this.servers.filter((server) => server !== primary && server.running)
+        // After a copy nothing more is sent before the replica has said that it has it, which it says once in a second: so not before it has a write.
+        if (askedOf !== primary) await primary.command('SET', 'kit:written', '1', 'PX', '1000')
+        askedOf = primary
         const { master_repl_offset: offset, ...told } = await primary.info('replication')
         const online = Object.entries(told).filter(
           ([name, text]) => /^slave\d+$/.test(name) && text.includes('state=online'),
         )
-        if (online.length !== others.length) return false
+        // One that began anew is counted twice until its first connection is gone.
+        const counted = Number(told.connected_slaves)
+        if (online.length !== others.length || counted !== others.length) return false
         const copies = await Promise.all(others.map((server) => server.info('replication')))
         return copies.every(
           (copy) => copy.master_link_status === 'up' && Number(copy.slave_repl_offset) >= Number(offset),
