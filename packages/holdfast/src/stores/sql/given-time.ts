@@ -1,8 +1,13 @@
 import type { Clock, Timer } from '../../clock.ts'
 import type { GiveUp } from './port.ts'
 
-/** A call that nobody waits for any more when so much time is over. */
-export class GivenTime implements GiveUp {
+/** Asks something that nobody waits for any more when so many milliseconds are over. */
+export function inGivenTime<T>(clock: Clock, ms: number, ask: (giveUp: GiveUp) => Promise<T>): Promise<T> {
+  const time = new GivenTime(clock, ms)
+  return ask(time).finally(() => time.end())
+}
+
+class GivenTime implements GiveUp {
   readonly #timer: Timer
   #given = false
   #onGiven: (() => void) | null = null
@@ -23,5 +28,7 @@ export class GivenTime implements GiveUp {
   }
 
   /** It has ended before. */
-  readonly end = (): void => this.#timer.cancel()
+  end(): void {
+    this.#timer.cancel()
+  }
 }

@@ -1,3 +1,4 @@
+import type { Finding } from '../../check/report.ts'
 import type { Attempt } from '../../store/attempt.ts'
 import type { OpenStore, ServerIdentity, StoreContext } from '../../store/contract.ts'
 import { StoreFailure } from '../../store/failure.ts'
@@ -10,7 +11,7 @@ import { newProcessName } from '../../store/owner.ts'
 import { RulesLockStore } from '../../store/rules-lock-store.ts'
 import type { WakeChannel } from '../../store/wake-channel.ts'
 import { askWithin } from './durability.ts'
-import { GivenTime } from './given-time.ts'
+import { inGivenTime } from './given-time.ts'
 import { SqlLockTables } from './lock-tables.ts'
 import type { SqlKind, SqlPort } from './port.ts'
 import type { SqlSpace } from './space.ts'
@@ -46,10 +47,9 @@ export function openSql(context: StoreContext, connect: (process: string) => Sql
     const tables = new SqlLockTables(space, key)
     return new LockRules(tables, process, channel === null ? null : tables)
   }
-  const identify = (attempt: Attempt): Promise<ServerIdentity | null> => {
-    const time = new GivenTime(context.clock, attempt.until - context.clock.monotonic())
-    return port.identity(time).finally(time.end)
-  }
+  const { clock } = context
+  const identify = ({ until }: Attempt): Promise<ServerIdentity | null> =>
+    inGivenTime(clock, until - clock.monotonic(), (giveUp) => port.identity(giveUp))
   return {
     locks: new RulesLockStore(process, locks.steps(lockRules), channel, identify),
     limits: new RulesLimitStore(limits.steps((space) => new LimitRules(new SqlLimitTables(space)))),
@@ -61,9 +61,8 @@ export function openSql(context: StoreContext, connect: (process: string) => Sql
       },
     ),
     check: async (budget) => {
-      const time = new GivenTime(context.clock, budget)
-      const asked = askWithin(context.clock, budget, () => port.durability(time))
-      return { findings: [await asked.finally(time.end)], rights: null }
+      const ask = (): Promise<Finding> => inGivenTime(clock, budget, (giveUp) => port.durability(giveUp))
+      return { findings: [await askWithin(clock, budget, ask)], rights: null }
     },
     close: async () => {
       for (const transactions of [locks, limits, once]) transactions.close()

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import { GivenTime } from './given-time.ts'
+import { inGivenTime } from './given-time.ts'
 import type { SqlKind, SqlPort } from './port.ts'
 
 /** After so many rows were written, some others are looked at. */
@@ -30,17 +30,15 @@ export class SqlSweeper {
     if (this.#written < WRITTEN_BETWEEN || this.#sweeping) return
     this.#written = 0
     this.#sweeping = true
-    const time = new GivenTime(this.#clock, PATIENCE)
-    this.#port
-      .sweep(this.#kind, this.#after, time)
-      .then(
-        (after) => (this.#after = after),
-        // Another time.
-        () => undefined,
-      )
-      .finally(() => {
-        time.end()
+    inGivenTime(this.#clock, PATIENCE, (giveUp) => this.#port.sweep(this.#kind, this.#after, giveUp)).then(
+      (after) => {
+        this.#after = after
         this.#sweeping = false
-      })
+      },
+      () => {
+        // Another time.
+        this.#sweeping = false
+      },
+    )
   }
 }
