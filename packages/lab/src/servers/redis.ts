@@ -159,6 +159,12 @@ export class RedisServer {
     return connection
   }
 
+  /** Gives the default user every right again, whatever a test took away. */
+  async allowEverything(): Promise<void> {
+    const rights = ['reset', 'on', 'nopass', 'allkeys', 'allchannels', '+@all']
+    await this.command('ACL', 'SETUSER', 'default', ...rights)
+  }
+
   /** SIGSTOP: connections stay open, nothing is answered. Resolves when it stands still. */
   async pause(): Promise<void> {
     await this.#process?.pause()

@@ -1,9 +1,8 @@
-import { redisStore } from 'holdfast/redis'
 import { onceStoreContract, type OnceStoreBench } from 'holdfast/testing'
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { clientKinds, connectClient, type ConnectedClient } from '../../src/clients.ts'
+import { clientKinds } from '../../src/clients.ts'
 import { connectResp, redisUrlOrStart, type RedisToUse, type RespConnection } from '../../src/index.ts'
-import { systemBench } from './system-bench.ts'
+import { keysWithoutExpiry, redisBench } from './redis-bench.ts'
 
 let redis: RedisToUse
 /** The way behind the store's back. */
@@ -22,42 +21,9 @@ afterAll(async () => {
 
 describe.concurrent.each(clientKinds)('once store contract: redis over %s', (kind) => {
   const cases = onceStoreContract<OnceStoreBench>({
-    setUp: async () => {
-      const clients: ConnectedClient[] = []
-      return {
-        ...systemBench(),
-        connect: async () => {
-          const connected = await connectClient(kind, redis.url)
-          clients.push(connected)
-          return redisStore(connected.client)
-        },
-        end: async () => {
-          for (const client of clients) client.close()
-        },
-      }
-    },
+    setUp: async () => redisBench(kind, redis.url),
     remove: async (_bench, key) => void (await back.call('DEL', key)),
-    keysWithoutExpiry: async ({ prefix }) => {
-      const endless: string[] = []
-      for (const key of await keysUnder(prefix)) {
-        if ((await back.call('PTTL', key)) === -1) endless.push(key)
-      }
-      return endless
-    },
+    keysWithoutExpiry: ({ prefix }) => keysWithoutExpiry(back, prefix),
   })
   for (const { name, run } of cases) test(name, run)
 })
-
-async function keysUnder(prefix: string): Promise<string[]> {
-  const keys: string[] = []
-  let cursor = '0'
-  do {
-    const [next, found] = (await back.call('SCAN', cursor, 'MATCH', `${prefix}:*`, 'COUNT', 1_000)) as [
-      string,
-      string[],
-    ]
-    keys.push(...found)
-    cursor = next
-  } while (cursor !== '0')
-  return keys
-}

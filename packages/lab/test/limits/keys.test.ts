@@ -23,17 +23,7 @@ beforeEach(async () => {
   scene = await LimitScene.open(server)
 })
 afterEach(async () => {
-  await server.command(
-    'ACL',
-    'SETUSER',
-    'default',
-    'reset',
-    'on',
-    'nopass',
-    'allkeys',
-    'allchannels',
-    '+@all',
-  )
+  await server.allowEverything()
   await scene.end()
 })
 

@@ -24,17 +24,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await server.command('CONFIG', 'SET', 'maxmemory', '0')
-  await server.command(
-    'ACL',
-    'SETUSER',
-    'default',
-    'reset',
-    'on',
-    'nopass',
-    'allkeys',
-    'allchannels',
-    '+@all',
-  )
+  await server.allowEverything()
   await scene.end()
 })
 

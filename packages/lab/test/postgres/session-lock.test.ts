@@ -3,6 +3,7 @@ import { postgresSessionLock } from 'holdfast/postgres'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startPostgres, waitFor, type PostgresServer } from '../../src/index.ts'
+import { sessionLockSuite } from '../support/session-lock-suite.ts'
 
 /**
  * Goal: a session lock excludes, is waited for, and its loss is told at once. Method: two pools; the connection of a holder is ended, and the
@@ -41,51 +42,13 @@ test('it excludes, also those who use the same advisory lock by themselves, and 
   expect(one.idleCount).toBe(one.totalCount)
 })
 
-test('a waiter gets it when it is given back; one that waited too long is told; an aborted one leaves its connection', async () => {
-  const held = await postgresSessionLock(one, name).acquire()
-  const waiting = postgresSessionLock(two, name).acquire({ wait: '10s' })
-  await expect(postgresSessionLock(two, name).acquire({ wait: 50 })).rejects.toMatchObject({
-    code: 'LOCK_TIMEOUT',
-  })
-  const controller = new AbortController()
-  const aborted = postgresSessionLock(two, name).acquire({ wait: '10s', signal: controller.signal })
-  controller.abort(new Error('gone'))
-  await expect(aborted).rejects.toThrow('gone')
-  await held.release()
-  const next = await waiting
-  expect(next.lost).toBeNull()
-  await next.release()
-  await waitFor(() => two.idleCount === two.totalCount, { what: 'all connections to be given back' })
-})
-
-test('loss of the connection is loss of the lock: told at once, and free for others', async () => {
-  const lock = postgresSessionLock(one, name)
-  const lost = lock.run(async (held) => {
-    await two.query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted`)
-    await waitFor(() => held.signal.aborted, { what: 'the loss', within: 1_000 })
-    expect(held.lost).toBe('missing')
-    expect(() => held.assertHeld()).toThrow(LockLostError)
-    const next = await postgresSessionLock(two, name).acquire()
-    await next.release()
-    return 'worked on'
-  })
-  await expect(lost).rejects.toMatchObject({
-    code: 'LOCK_LOST',
-    reason: 'missing',
-    work: { value: 'worked on' },
-  })
-})
-
-test('a server that does not answer: lost within two checks', async () => {
-  const held = await postgresSessionLock(one, name, { check: '100ms' }).acquire()
-  await server.pause()
-  try {
-    await waitFor(() => held.signal.aborted, { what: 'the loss', within: 2_000 })
-    expect(held.lost).toBe('unreachable')
-    expect(await held.release()).toEqual({ released: false, reason: 'unreachable' })
-  } finally {
-    server.resume()
-  }
+sessionLockSuite({
+  lock: (by, options) => postgresSessionLock(by === 'one' ? one : two, name, options),
+  killHolder: () =>
+    two.query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted`),
+  allGivenBack: () =>
+    waitFor(() => two.idleCount === two.totalCount, { what: 'all connections to be given back' }),
+  server: () => server,
 })
 
 test('what is no pool of pg, and wrong options, are refused before anything is sent', () => {

@@ -20,17 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 afterEach(async () => {
-  await server.command(
-    'ACL',
-    'SETUSER',
-    'default',
-    'reset',
-    'on',
-    'nopass',
-    'allkeys',
-    'allchannels',
-    '+@all',
-  )
+  await server.allowEverything()
   await scene.end()
   await server.command('FLUSHALL')
 })

@@ -2,7 +2,8 @@ import { LockLostError } from 'holdfast'
 import { mysqlFence, mysqlSessionLock } from 'holdfast/mysql'
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startMysql, waitFor, type MysqlServer } from '../../../src/index.ts'
+import { startMysql, type MysqlServer } from '../../../src/index.ts'
+import { sessionLockSuite } from '../../support/session-lock-suite.ts'
 
 /**
  * Goal: a session lock excludes, is waited for, and its loss is told at once. Method: two pools; the connection of a holder is ended, and the
@@ -60,49 +61,13 @@ test('names with a NUL exclude only each other', async () => {
   for (const held of helds) await held?.release()
 })
 
-test('a waiter gets it when it is given back; one that waited too long is told; an aborted one leaves', async () => {
-  const held = await mysqlSessionLock(one, name).acquire()
-  const waiting = mysqlSessionLock(two, name).acquire({ wait: '10s' })
-  const late = mysqlSessionLock(two, name).acquire({ wait: 50 })
-  await expect(late).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' })
-  const controller = new AbortController()
-  const aborted = mysqlSessionLock(two, name).acquire({ wait: '10s', signal: controller.signal })
-  controller.abort(new Error('gone'))
-  await expect(aborted).rejects.toThrow('gone')
-  await held.release()
-  const next = await waiting
-  expect(next.lost).toBeNull()
-  await next.release()
-})
-
-test('loss of the connection is loss of the lock: told at once, and free for others', async () => {
-  const lost = mysqlSessionLock(one, name).run(async (held) => {
+sessionLockSuite({
+  lock: (by, options) => mysqlSessionLock(by === 'one' ? one : two, name, options),
+  killHolder: async () => {
     const [rows] = await two.query<RowDataPacket[]>('SELECT IS_USED_LOCK(?) AS id', [name])
     await two.query(`KILL ${rows[0]?.['id']}`)
-    await waitFor(() => held.signal.aborted, { what: 'the loss', within: 1_000 })
-    expect(held.lost).toBe('missing')
-    expect(() => held.assertHeld()).toThrow(LockLostError)
-    const next = await mysqlSessionLock(two, name).acquire()
-    await next.release()
-    return 'worked on'
-  })
-  await expect(lost).rejects.toMatchObject({
-    code: 'LOCK_LOST',
-    reason: 'missing',
-    work: { value: 'worked on' },
-  })
-})
-
-test('a server that does not answer: lost within two checks', async () => {
-  const held = await mysqlSessionLock(one, name, { check: '100ms' }).acquire()
-  await server.pause()
-  try {
-    await waitFor(() => held.signal.aborted, { what: 'the loss', within: 2_000 })
-    expect(held.lost).toBe('unreachable')
-    expect(await held.release()).toEqual({ released: false, reason: 'unreachable' })
-  } finally {
-    server.resume()
-  }
+  },
+  server: () => server,
 })
 
 test('it has no fence, and a guard refuses it; what is no pool, and wrong options, are refused', async () => {
